@@ -228,6 +228,11 @@ class MultiHeadAttention(nn.Module):
         if context is None:
             context = X
         _check_tokens("context", context, "d_context", self.d_context)
+        if context.size(0) != X.size(0):
+            raise ValueError(
+                f"context has batch {context.size(0)} and X has batch {X.size(0)}; they must be equal: "
+                "repeat the shorter one with expand(batch, -1, -1)"
+            )
         record("X", X)  # (batch, n_q, d_model)
         record("context", context)  # (batch, n_k, d_context)
 

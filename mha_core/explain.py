@@ -148,8 +148,12 @@ def masked_scores(trace: AttentionTrace, cell: dict[str, int]) -> Explanation:
     if trace.mask is None:
         added = 0.0
     else:
-        entry = trace.mask.expand(trace["scores"].shape)[cell["batch"], cell["head"], cell["query"], cell["key"]].item()
-        added = float(entry) if trace.mask.is_floating_point() else (0.0 if entry else EMPTY)
+        all_scores = trace["scores"].value
+        entry = trace.mask.expand(all_scores.shape)[cell["batch"], cell["head"], cell["query"], cell["key"]]
+        if trace.mask.is_floating_point():
+            added = entry.to(all_scores.dtype).item()  # as it was added: −1e300 is −∞ in float32
+        else:
+            added = 0.0 if entry else EMPTY
     return _sum(trace, "masked_scores", cell, [(_at(trace, "scores", cell),), (added,)], r"s_{ij} + m_{ij}")
 
 

@@ -40,7 +40,7 @@ def causal(n_q: int, n_k: int | None = None) -> Tensor:
             [1, 1, 0],
             [1, 1, 1]], dtype=torch.int32)
     """
-    return torch.ones(n_q, n_k or n_q, dtype=torch.bool).tril()
+    return torch.ones(n_q, n_q if n_k is None else n_k, dtype=torch.bool).tril()
 
 
 def sliding_window(n: int, width: int) -> Tensor:

@@ -246,6 +246,8 @@ class Recorder:
         self.keep = frozenset(_BY_NAME if keep is None else keep)
         if unknown := sorted(self.keep - _BY_NAME.keys()):
             raise KeyError(f"keep names {unknown[0]!r}; the steps are {', '.join(_BY_NAME)}")
+        if "head_contributions" in self.keep:
+            self.keep |= {"head_outputs"}  # what they are computed from when asked for
         self.tensors: dict[str, Tensor] = {}
         self.sizes: dict[str, int] = {}
 
@@ -255,7 +257,7 @@ class Recorder:
         sizes, shape = self.sizes, _BY_NAME[name].shape
         if tensor.shape != tuple([sizes[size] for size in shape]):
             raise AssertionError(f"{name} has shape {tuple(tensor.shape)}; STEPS says {', '.join(shape)} of {sizes}")
-        if name in ("raw_scores", "output"):
+        if name in ("scores", "output"):
             self._check_finite(name, tensor)
         if name in self.keep:
             self.tensors[name] = tensor
@@ -278,7 +280,7 @@ class Recorder:
 
     def _check_finite(self, name: str, tensor: Tensor) -> None:
         # A finite sum is enough: ∞ or NaN anywhere makes it ∞ or NaN. A sum that overflows by itself is told
-        # apart by looking at each entry. NaN or ∞ in X or the context always reaches the raw scores.
+        # apart by looking at each entry. NaN or ∞ in X or the context always reaches the scores.
         if math.isfinite(tensor.detach().sum().item()) or bool(tensor.isfinite().all()):
             return
         for given, tokens in (("X", self.X), ("context", self.context)):
@@ -290,6 +292,6 @@ class Recorder:
                     "(counted from 0); every entry must be a finite number: correct or drop it"
                 )
         raise ValueError(
-            f"{name} overflows {tensor.dtype}: the largest |X| is {self.X.abs().max().item():.3g} and every number "
-            f"must stay below {torch.finfo(tensor.dtype).max:.3g}; divide X, the weights or the scale by a power of ten"
+            f"{name} overflows {self.X.dtype}: the largest |X| is {self.X.abs().max().item():.3g} and every number "
+            f"must stay below {torch.finfo(self.X.dtype).max:.3g}; divide X, the weights or the scale by a power of ten"
         )
