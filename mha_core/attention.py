@@ -33,6 +33,11 @@ def _record_nothing(name: str, tensor: Tensor) -> Tensor:
     return tensor
 
 
+def keeps(record: Record, name: str) -> bool:
+    """Whether a recorder may still be asked for this tensor."""
+    return name in record.keep if isinstance(record, Recorder) else record is not _record_nothing
+
+
 def attend(
     Q: Tensor,
     K: Tensor,
@@ -73,13 +78,12 @@ def attend(
     scale = 1 / math.sqrt(Q.size(-1)) if scale is None else scale
 
     raw_scores = record("raw_scores", Q @ K.mT)  # (batch, h, n_q, n_k)
-    if record is _record_nothing:
-        scores = raw_scores.mul_(scale)  # nobody will ask for the raw scores: reuse their memory
-    else:
-        scores = record("scores", raw_scores * scale)  # (batch, h, n_q, n_k)
+    in_place = not keeps(record, "raw_scores")  # a long sequence should not pay for what nobody will ask for
+    scores = record("scores", raw_scores.mul_(scale) if in_place else raw_scores * scale)  # (batch, h, n_q, n_k)
     masked_scores = record("masked_scores", add_mask(scores, mask))  # (batch, h, n_q, n_k)
     softmax = torch.softmax if mask is None else safe_softmax  # without a mask no row is empty
     weights = record("weights", softmax(masked_scores, -1))  # (batch, h, n_q, n_k)
+    del raw_scores, scores, masked_scores
     return record("head_outputs", (weights @ V).to(dtype))  # (batch, h, n_q, d_v)
 
 

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from mha_core.errors import InputError
+
 __all__ = [
     "D_MODEL_RANGE", "MAX_HEADS", "MAX_TOKENS", "POCKET", "PRESETS", "Pocket", "Preset",
     "check_bounds", "content_size", "embed", "positions", "random_input", "tokenize", "word_code",
@@ -26,8 +28,6 @@ MAX_TOKENS = 256
 MAX_CHARACTERS = 20_000
 MAX_HEADS = 16
 D_MODEL_RANGE = 4, 512
-MAX_SCORES = 2**20
-MAX_CONTRIBUTIONS = 2**21
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,8 @@ POCKET = Pocket(
 def tokenize(text: str) -> tuple[str, ...]:
     """Words, each punctuation mark apart, each CJK character a token of its own.
 
-    An apostrophe or hyphen inside a word stays in it. Control characters and lone surrogates are
-    dropped.
+    An apostrophe or hyphen between two letters stays in the word. Control and format characters,
+    unassigned ones and lone surrogates are dropped.
 
     Raises:
         ValueError: no token, or more than MAX_TOKENS or MAX_CHARACTERS.
@@ -100,7 +100,7 @@ def tokenize(text: str) -> tuple[str, ...]:
     ("Don't", 'stop', ',', '猫', '!')
     """
     if len(text) > MAX_CHARACTERS:
-        raise ValueError(f"the text has {len(text)} characters; at most {MAX_CHARACTERS} are read: shorten it")
+        raise InputError("text_long", length=len(text), most=MAX_CHARACTERS)
     tokens: list[str] = []
     inside = False  # the last token is a word that may go on
     characters = unicodedata.normalize("NFC", text)
@@ -109,18 +109,22 @@ def tokenize(text: str) -> tuple[str, ...]:
         if kind in ("Cc", "Cs", "Co", "Cn", "Cf") or kind.startswith("Z"):
             inside = inside and kind == "Cf"
             continue
-        joins = c in "'’-" and inside and unicodedata.category(characters[place + 1 : place + 2] or " ")[0] == "L"
-        word = kind[0] in "LN" and not _is_cjk(c)
+        joins = c in "'’-" and inside and _in_word(characters[place + 1 : place + 2], "L")
+        word = _in_word(c, "LN")
         if (kind[0] == "M" and tokens) or joins or (word and inside):
             tokens[-1] += c
         else:
             tokens.append(c)
             inside = word
     if not tokens:
-        raise ValueError(f"the text {text[:20]!r} holds no word; type at least one letter, digit or sign")
+        raise InputError("text_empty", text=repr(text[:20]))
     if len(tokens) > MAX_TOKENS:
-        raise ValueError(f"the text has n={len(tokens)} tokens; at most {MAX_TOKENS} are drawn: shorten it")
-    return tuple(tokens)
+        raise InputError("text_tokens", n=len(tokens), most=MAX_TOKENS)
+    return tuple(unicodedata.normalize("NFC", token) for token in tokens)  # a dropped character kept letters apart
+
+
+def _in_word(c: str, kinds: str) -> bool:
+    return c != "" and unicodedata.category(c)[0] in kinds and not _is_cjk(c)
 
 
 def _is_cjk(c: str) -> bool:
@@ -185,30 +189,29 @@ def frequencies(size: int) -> Tensor:
 
 
 def random_input(n: int, d_model: int, seed: int) -> Tensor:
-    """X ~ N(0, 1), (1, n, d_model); a row's numbers do not depend on n.
+    """X ~ N(0, 1), (1, n, d_model); a row's numbers do not depend on n, which is at most MAX_TOKENS.
 
     >>> torch.equal(random_input(3, 4, seed=0), random_input(5, 4, seed=0)[:, :3])
     True
     """
+    check_bounds(n, n, d_model, 1)
     return torch.randn(MAX_TOKENS, d_model, generator=torch.Generator().manual_seed(seed))[:n].unsqueeze(0)
 
 
 def check_bounds(n_q: int, n_k: int, d_model: int, h: int) -> None:
     """Refuse what is too large to be drawn (the calculation itself has no such bounds).
 
+    Together they keep h·n_q·n_k within 2²⁰ and h·n_q·d_model within 2²¹.
+
     Raises:
         ValueError: names the bound.
     """
-    low, high = D_MODEL_RANGE
-    if not low <= d_model <= high:
-        raise ValueError(f"d_model={d_model} is outside {low} … {high}; choose one in between")
-    if not 1 <= h <= MAX_HEADS:
-        raise ValueError(f"h={h} is outside 1 … {MAX_HEADS}; choose one in between")
-    if not 1 <= max(n_q, n_k) <= MAX_TOKENS:
-        raise ValueError(f"n={max(n_q, n_k)} is outside 1 … {MAX_TOKENS} tokens; shorten the input")
-    if h * n_q * n_k > MAX_SCORES:
-        raise ValueError(f"h·n_q·n_k = {h * n_q * n_k} is above {MAX_SCORES}; use fewer heads or tokens")
-    if h * n_q * d_model > MAX_CONTRIBUTIONS:
-        raise ValueError(
-            f"h·n_q·d_model = {h * n_q * d_model} is above {MAX_CONTRIBUTIONS}; use fewer heads, tokens or features"
-        )
+    bounds = (
+        ("d_model", d_model, *D_MODEL_RANGE),
+        ("h", h, 1, MAX_HEADS),
+        ("n_q", n_q, 1, MAX_TOKENS),
+        ("n_k", n_k, 1, MAX_TOKENS),
+    )
+    for name, value, low, high in bounds:
+        if not low <= value <= high:
+            raise InputError("bound", name=name, value=value, low=low, high=high)

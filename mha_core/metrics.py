@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from mha_core.trace import AttentionTrace
 
-__all__ = ["METRICS", "TARGETS", "Metric", "divergence", "effective_rank", "entropy", "mass_on", "target"]
+__all__ = ["METRICS", "TARGETS", "Metric", "divergence", "effective_rank", "entropy", "favourites", "mass_on", "target"]
 
 
 @dataclass(frozen=True)
@@ -97,9 +97,17 @@ def mass_on(weights: Tensor, cells: Tensor) -> Tensor:
 
     The mean over the queries that have a marked cell and may attend to anything.
 
+    Raises:
+        ValueError: the cells are not (n_q, n_k), as where a target of X's tokens meets a context.
+
     >>> mass_on(torch.eye(3), target("self", ["a", "b", "c"]))
     tensor(1.)
     """
+    if weights.shape[-2:] != cells.shape:
+        raise ValueError(
+            f"the marked cells are {tuple(cells.shape)} and the weights (n_q, n_k) = {tuple(weights.shape[-2:])}; "
+            "mark cells of that shape"
+        )
     rows = cells.any(-1) & (weights.sum(-1) > 0)
     return _mean_over((weights * cells).sum(-1), rows)
 
@@ -118,6 +126,21 @@ def divergence(weights: Tensor) -> Tensor:
     rows = (a.sum(-1) > 0) & (b.sum(-1) > 0)
     js = entropy((a + b) / 2) - (entropy(a) + entropy(b)) / 2  # (…, h, h, n_q)
     return _mean_over(js.clamp(min=0), rows)
+
+
+def favourites(weights: Tensor) -> Tensor:
+    """How many different tokens the heads of a query favour: (…, h, n_q, n_k) → (…), the mean over queries.
+
+    A head's favourite is the token with its largest weight, the first of several. One head has
+    one; h heads have up to h. A query whose heads may attend to nothing is left out.
+
+    >>> favourites(torch.stack([torch.eye(3), torch.eye(3).roll(1, 1), torch.eye(3)]))
+    tensor(2.)
+    """
+    chosen = nn.functional.one_hot(weights.argmax(-1), weights.size(-1)).bool()  # (…, h, n_q, n_k)
+    alive = weights.sum(-1) > 0  # (…, h, n_q)
+    different = (chosen & alive.unsqueeze(-1)).any(-3).sum(-1)  # (…, n_q)
+    return _mean_over(different, alive.any(-2))
 
 
 def effective_rank(scores: Tensor) -> Tensor:

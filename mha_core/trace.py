@@ -8,7 +8,7 @@ STEPS, so that the shapes written there are checked each time.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from mha_core import explain as _explain
+from mha_core.errors import InputError
 from mha_core.explain import Explanation
 from mha_core.masks import EMPTY, broadcastable
 
@@ -164,6 +165,9 @@ class AttentionTrace:
             raise KeyError(f"{name} was not kept; it can be had with trace(keep=[…, {name!r}])")
         return Intermediate(name, _BY_NAME[name].axes, self._tensors[name], self.sizes["h"] // self.sizes["h_kv"])
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tensors)
+
     def __contains__(self, name: str) -> bool:
         return name in self._tensors
 
@@ -286,12 +290,13 @@ class Recorder:
         for given, tokens in (("X", self.X), ("context", self.context)):
             if tokens is not None and not bool(tokens.isfinite().all()):
                 batch, row, column = (~tokens.isfinite()).nonzero()[0].tolist()
-                where = f" of sequence {batch}" if tokens.size(0) > 1 else ""
-                raise ValueError(
-                    f"{given} holds {tokens[batch, row, column].item()} at row {row}, column {column}{where} "
-                    "(counted from 0); every entry must be a finite number: correct or drop it"
-                )
-        raise ValueError(
-            f"{name} overflows {self.X.dtype}: the largest |X| is {self.X.abs().max().item():.3g} and every number "
-            f"must stay below {torch.finfo(self.X.dtype).max:.3g}; divide X, the weights or the scale by a power of ten"
+                place = f"{given}[{batch}]" if tokens.size(0) > 1 else given
+                value = tokens[batch, row, column].item()
+                raise InputError("not_finite", name=place, value=value, row=row, column=column)
+        raise InputError(
+            "overflow",
+            name=name,
+            dtype=self.X.dtype,
+            largest=f"{self.X.abs().max().item():.3g}",
+            limit=f"{torch.finfo(self.X.dtype).max:.3g}",
         )

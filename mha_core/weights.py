@@ -57,7 +57,7 @@ def design(module: MultiHeadAttention, seed: int, *, with_bias: bool = False) ->
     """Give the heads the roles of ROLES, in order, in place; W_V and W_O as :func:`randomize` does.
 
     The gain is split evenly over W_Q and W_K. Up to 40 tokens, with positions, without mask or
-    bias and with d_k ≥ 8, "previous", "next" and "first" spend at least .9 on their target in
+    bias and with d_k = d_model / h ≥ 8, "previous", "next" and "first" spend at least .9 on their target in
     every row that has one, "same word" in the mean. :func:`report` measures what came of it.
 
     Returns:
@@ -148,7 +148,7 @@ def _offset(offset: int, near: int = 0) -> Callable[[int, int], tuple[Tensor, Te
 
     def build(d_model: int, d_k: int) -> tuple[Tensor, Tensor]:
         start, omega = _position_half(d_model)
-        pairs = _pick(omega, -(-d_k // 2), two_sided=True)
+        pairs = _pick(omega, max(1, d_k // 2))  # whole pairs: half a one tells no angle
         apart = torch.arange(-REACH + 1, REACH)
         gain = _gain(_gaps(omega[pairs], apart), apart.abs() <= near)
         W_Q, W_K = torch.zeros(d_model, 2 * len(pairs)), torch.zeros(d_model, 2 * len(pairs))
@@ -165,7 +165,7 @@ def _offset(offset: int, near: int = 0) -> Callable[[int, int], tuple[Tensor, Te
 def _first(d_model: int, d_k: int) -> tuple[Tensor, Tensor]:
     """Look at position 0, where every cosine is 1; the query is the slowest cosine, about constant."""
     start, omega = _position_half(d_model)
-    pairs = _pick(omega, d_k, two_sided=False)
+    pairs = _pick(omega, d_k)
     gaps = _gaps(omega[pairs], torch.arange(REACH))
     slowest = math.cos(omega[-1].item() * (REACH - 1)) if omega[-1] < 0.03 else 1.0
     gain = _gain(gaps, torch.arange(REACH) == 0) / slowest
@@ -177,20 +177,25 @@ def _first(d_model: int, d_k: int) -> tuple[Tensor, Tensor]:
 
 
 def _far(d_model: int, d_k: int) -> tuple[Tensor, Tensor]:
-    """Avoid what is near: minus a slow cosine of the distance, which falls all the way to REACH."""
+    """Avoid what is near: minus slow cosines of the distance, which fall all the way to REACH.
+
+    Those of about the same speed share the gain; slower ones would only add to every score alike.
+    """
     start, omega = _position_half(d_model)
     slow = [pair for pair in range(len(omega)) if omega[pair] * REACH <= math.pi] or [len(omega) - 1]
-    W = torch.zeros(d_model, 2)
-    W[start + 2 * slow[0], 0] = W[start + 2 * slow[0] + 1, 1] = 1
-    curvature = omega[slow[0]].item() ** 2 / 2  # the score grows by gain · curvature · distance²
-    return _finish(-W, W, min(STRONGEST, 0.2 / curvature), d_k)
+    pairs = [pair for pair in slow if omega[pair] >= 0.6 * omega[slow[0]]][: max(1, d_k // 2)]
+    W = torch.zeros(d_model, 2 * len(pairs))
+    for column, pair in enumerate(pairs):
+        W[start + 2 * pair, 2 * column] = W[start + 2 * pair + 1, 2 * column + 1] = 1
+    curvature = (omega[pairs] ** 2).sum().item() / 2  # the score grows by gain · curvature · distance²
+    return _finish(-W, W, min(STRONGEST, 0.3 / curvature), d_k)
 
 
 def _word(sign: int) -> Callable[[int, int], tuple[Tensor, Tensor]]:
     """Look at the same word (sign 1) or away from it (−1): compare the words' angles."""
 
     def build(d_model: int, d_k: int) -> tuple[Tensor, Tensor]:
-        pairs = min(-(-d_k // 2), content_size(d_model) // 2)
+        pairs = min(max(1, d_k // 2), content_size(d_model) // 2)
         W = torch.zeros(d_model, 2 * pairs)
         W[: 2 * pairs] = torch.eye(2 * pairs)
         return _finish(sign * W, W, _word_gain(pairs) if sign > 0 else 1.0, d_k)
@@ -209,7 +214,7 @@ def _position_half(d_model: int) -> tuple[int, Tensor]:
     return start, frequencies(size)[: size // 2]
 
 
-def _pick(omega: Tensor, most: int, *, two_sided: bool) -> list[int]:
+def _pick(omega: Tensor, most: int) -> list[int]:
     """Which pairs to read where a head is too narrow for all: the stride that keeps offsets furthest apart."""
     if most >= len(omega):
         return list(range(len(omega)))
@@ -275,16 +280,16 @@ ROLES: tuple[Role, ...] = (
     Role("next", _offset(1), metrics.at_offset(1)),
     Role("first", _first, metrics.first_token),
     Role("near", _offset(0, near=2), _near),
-    Role("far", _far, _at_far_end),
     Role("even", _even, None),
-    Role("other", _word(-1), lambda tokens: ~metrics.same_word(tokens)),
     Role("back2", _offset(-2), metrics.at_offset(-2)),
     Role("ahead2", _offset(2), metrics.at_offset(2)),
+    Role("other", _word(-1), lambda tokens: ~metrics.same_word(tokens)),
     Role("back3", _offset(-3), metrics.at_offset(-3)),
     Role("ahead3", _offset(3), metrics.at_offset(3)),
     Role("self", _offset(0), metrics.at_offset(0)),
     Role("back4", _offset(-4), metrics.at_offset(-4)),
     Role("ahead4", _offset(4), metrics.at_offset(4)),
     Role("back5", _offset(-5), metrics.at_offset(-5)),
+    Role("far", _far, _at_far_end),
 )
 """The roles of designed heads, in the order in which heads get them."""
