@@ -1,0 +1,27 @@
+"""PAGES: the pages of the app, in the order of the navigation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["PAGES", "PageRow"]
+
+
+@dataclass(frozen=True)
+class PageRow:
+    """A row of PAGES: ``pages/<key>.py``, at the URL /<key>.
+
+    Attributes:
+        key: file, URL and prefix of its texts; its title is the text ``<key>.title``.
+        group: the heading it stands under in the navigation: a text ``nav.<group>``.
+        icon: a Material symbol.
+        lit: the steps of the strip that it is about.
+    """
+
+    key: str
+    group: str
+    icon: str
+    lit: tuple[str, ...] = ()
+
+
+PAGES: tuple[PageRow, ...] = (PageRow("overview", "walk", ":material/account_tree:"),)

@@ -1,0 +1,144 @@
+"""What every page stands in: configuration, the way in, title, strip, notices and checks."""
+
+from __future__ import annotations
+
+import gc
+import math
+import runpy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from mha_core.errors import InputError
+from mha_core.figures import Picture
+from pages._ui import layout, state, tables
+from pages._ui.calculation import Calculation
+from pages._ui.catalog import PAGES
+from pages._ui.settings import Settings
+from pages._ui.text import Words, words
+
+__all__ = ["Frame", "configure", "navigate", "require", "run", "style", "words_for"]
+
+_APP = Path(__file__).parents[2] / "app.py"
+_HERE = Path(__file__).parent
+_STYLE = (_HERE / "style.css").read_text("utf-8")
+_ICON = (_HERE / "icon.svg").read_text("utf-8")  # a Material icon would be fetched from the network
+_watch_theme = st.components.v2.component("theme_watch", js=(_HERE / "theme_watch.js").read_text("utf-8"))
+_frame: ContextVar[Frame | None] = ContextVar("frame", default=None)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What a page gets: the settings, the words, the theme, and the calculation."""
+
+    settings: Settings
+    t: Words
+    theme: str
+
+    @property
+    def calculation(self) -> Calculation:
+        """The current calculation; where the input can't be used, says why and ends the page."""
+        try:
+            return state.calculation(self.settings)
+        except (InputError, LookupError) as error:
+            layout.error(self.t, error)
+            st.stop()
+
+    def head_names(self, calculation: Calculation) -> list[str] | None:
+        """What each designed head looks at; a head that does not, with a question mark and its measured share."""
+        names = []
+        for report in calculation.reports:
+            role = self.t(f"role.{report.role}")
+            share = "–" if math.isnan(report.mass) else f"{report.mass:.0%}"
+            names.append(role if report.holds else self.t("role_missed", role=role, share=share))
+        return names or None
+
+    def draw(self, picture: Picture, *, key: str, alt: str) -> None:
+        """A picture across the page; on a narrow screen it scrolls sideways instead of shrinking."""
+        with st.container(key="canvas"):
+            st.plotly_chart(picture, theme=None, key=key, alt=alt, config={"displayModeBar": False})
+
+    def control(self, name: str) -> dict[str, Any]:
+        """Arguments that tie a page's own widget to a setting."""
+        return state.control(self.settings, name)
+
+    def with_heads(self, h: int) -> Calculation:
+        """The current calculation with another number of heads."""
+        return state.calculation(replace(self.settings, h=h))
+
+    @contextmanager
+    def page(self, key: str) -> Iterator[Calculation]:
+        """Title, notices and strip above the page's own picture; below it the checks and a table of key numbers."""
+        row = next(row for row in PAGES if row.key == key)
+        st.subheader(self.t(f"{key}.title"), anchor=False)
+        layout.notices(self.t, state.notices(), state.dismiss)
+        calculation = self.calculation
+        layout.strip(self.t, calculation.trace.sizes, row.lit)
+        yield calculation
+        layout.checks(self.t, calculation)
+        if st.toggle(self.t("table.show"), **self.control("table")):
+            st.table(tables.heads(self.t, calculation))
+
+
+def configure() -> None:
+    """Page configuration; once a process, freeze what was imported (a collection costs 130 ms)."""
+    _freeze()
+    st.set_page_config(page_title="Multi-head attention", page_icon=_ICON, layout="wide")
+
+
+def style() -> None:
+    """The style sheet, and a rerun when the theme changes."""
+    with st.container(key="style"):
+        st.html(f"<style>{_STYLE}</style>")
+        background = st.get_option(f"theme.{state.theme()}.backgroundColor").upper()
+        _watch_theme(key="theme_watch", data={"drawnFor": background}, on_changed_change=lambda: None)
+
+
+@st.cache_resource
+def _freeze() -> None:
+    gc.collect()
+    gc.freeze()
+
+
+def navigate(language: str) -> Any:
+    """The navigation, in a language; returns the current page."""
+    t = words(language)
+    groups: dict[str, list[Any]] = {}
+    for row in PAGES:
+        page = st.Page(
+            f"pages/{row.key}.py", title=t(f"{row.key}.nav"), icon=row.icon, url_path=row.key, default=row is PAGES[0]
+        )
+        groups.setdefault(t(f"nav.{row.group}"), []).append(page)
+    return st.navigation(groups)
+
+
+def words_for(settings: Settings) -> Words:
+    """The words of the language on screen."""
+    return words(settings.lang or state.language())
+
+
+def run(page: Any, settings: Settings, t: Words) -> None:
+    """Run the page inside the frame."""
+    token = _frame.set(Frame(settings, t, state.theme()))
+    try:
+        page.run()
+    finally:
+        _frame.reset(token)
+
+
+def require() -> Frame:
+    """The frame, for a page's first line.
+
+    A server that was just started runs a page's file by itself when its address is opened, before
+    any run of app.py: then app.py is run instead, and comes back here.
+    """
+    frame = _frame.get()
+    if frame is None:
+        runpy.run_path(str(_APP), run_name="__main__")
+        st.stop()
+    return frame

@@ -1,0 +1,87 @@
+"""The parts that pages share: the strip of steps, the checks line, notices and errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from mha_core.errors import InputError
+from pages._ui.calculation import Calculation
+from pages._ui.settings import Notice
+from pages._ui.text import Words, code
+
+__all__ = ["checks", "error", "notices", "strip"]
+
+
+@dataclass(frozen=True)
+class StripStep:
+    """A step of the strip: its text is ``strip.<key>``, its shape in the notation of STEPS."""
+
+    key: str
+    shape: tuple[str, ...]
+
+
+STRIP: tuple[StripStep, ...] = (
+    StripStep("X", ("n_q", "d_model")),
+    StripStep("QKV", ("n_q", "d_model")),
+    StripStep("heads", ("h", "n_q", "d_k")),
+    StripStep("scores", ("h", "n_q", "n_k")),
+    StripStep("softmax", ("h", "n_q", "n_k")),
+    StripStep("V", ("h", "n_q", "d_v")),
+    StripStep("concat", ("n_q", "d_model")),
+    StripStep("W_O", ("d_model", "d_model")),
+    StripStep("output", ("n_q", "d_model")),
+)
+
+
+def strip(t: Words, sizes: Mapping[str, int], lit: Sequence[str]) -> None:
+    """X → … → output with live shapes, the lit steps marked."""
+    parts = []
+    for step in STRIP:
+        shape = "×".join(str(sizes[size]) for size in step.shape)
+        name = t(f"strip.{step.key}")
+        parts.append(f":primary-background[**{name}** {shape}]" if step.key in lit else f"**{name}** :gray[{shape}]")
+    st.markdown(" → ".join(parts))
+
+
+def checks(t: Words, calculation: Calculation) -> None:
+    """Each identity with its deviation beside its bound, and where the weights come from."""
+    parts = []
+    for check in calculation.checks:
+        mark = ":green[✓]" if check.holds else ":red[✗]"
+        parts.append(f"{mark} {t(f'checks.{check.key}')} ({_power(check.error)} ≤ {_power(check.bound)})")
+    st.markdown(" · ".join([*parts, f"**{t(f'origin.{calculation.origin}')}**"]))
+
+
+def notices(t: Words, told: Sequence[Notice], dismiss: Callable[[], None]) -> None:
+    """What was replaced and why; values come from a URL, so they are shown as code."""
+    if not told:
+        return
+    sentences = [t(f"notice.{notice.key}", **{k: code(v) for k, v in notice.values.items()}) for notice in told]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.warning("  \n".join(sentences), icon=":material/info:")
+        st.button(t("notice.dismiss"), on_click=dismiss)
+
+
+def error(t: Words, problem: Exception) -> None:
+    """Why there is no picture, in one sentence; the values may be a user's, so they are shown as code."""
+    if isinstance(problem, InputError):
+        sentence = t(f"error.{problem.key}", **{name: code(value) for name, value in problem.values.items()})
+    else:
+        sentence = t("error.upload_gone")
+    st.error(sentence, icon=":material/error:")
+
+
+def _power(value: float) -> str:
+    """6e-07 as 6·10⁻⁷.
+
+    >>> _power(6.04e-7), _power(1e-6), _power(0.0)
+    ('6·10⁻⁷', '10⁻⁶', '0')
+    """
+    if value == 0:
+        return "0"
+    digit, _, exponent = f"{value:.0e}".partition("e")
+    power = "10" + str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return power if digit == "1" else f"{digit}·{power}"

@@ -1,0 +1,194 @@
+"""The only place that touches the session, the URL and caches.
+
+A setting lives in a *carrier*: a hidden text field that Streamlit binds to the URL. Visible
+controls are set from the carriers before they are drawn and write them back when they change, so
+that a translated face never reaches the URL, and a control that is not on screen keeps its value.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+from cachetools import LRUCache
+
+from mha_core.arrays import UploadedInput, read_array
+from mha_core.errors import InputError
+from mha_core.inputs import PRESETS
+from pages._ui.calculation import Calculation, calculate
+from pages._ui.settings import RULES, Notice, Settings
+from pages._ui.text import LANGUAGES
+
+__all__ = [
+    "calculation",
+    "choose",
+    "control",
+    "dismiss",
+    "load",
+    "notices",
+    "receive_upload",
+    "theme",
+    "upload_of",
+    "upload_problem",
+]
+
+TRACES_BYTES = 64 * 2**20
+
+
+def load() -> Settings:
+    """Settle URL, carriers and settings. Once a run, before any other widget."""
+    session = st.session_state
+    session.notices = []
+    if "settled" not in session:
+        query = st.query_params.to_dict()
+        settings, found = Settings.read(query)
+        session.settled, session.url_notices, session.h_wanted = True, found, settings.h
+        ours = {name: value for name, value in query.items() if name in RULES}
+        if settings.write() != ours:
+            others = {name: value for name, value in query.items() if name not in RULES}
+            st.query_params.from_dict({**others, **settings.write()})
+            st.rerun()
+    else:
+        settings, found = Settings.read({name: session[name] for name in RULES if name in session})
+        session.notices.extend(found)
+        _carry(settings)
+    defaults = Settings()
+    with st.container(key="urlstate"):
+        for name, rule in RULES.items():
+            default = rule.write(getattr(defaults, name))
+            st.text_input(name, default, key=name, bind="query-params", label_visibility="collapsed")
+    return Settings.read({name: session[name] for name in RULES})[0]
+
+
+def language() -> str:
+    """The language on screen: the chosen one, or before a choice the browser's."""
+    chosen = st.session_state.get("lang", st.query_params.get("lang", ""))
+    browser = "zh" if (st.context.locale or "").lower().startswith("zh") else "en"
+    return chosen if chosen in LANGUAGES else browser
+
+
+def _carry(settings: Settings) -> None:
+    for name, rule in RULES.items():
+        if name in st.session_state and st.session_state[name] != (value := rule.write(getattr(settings, name))):
+            st.session_state[name] = value
+
+
+def control(settings: Settings, name: str, shown: Any = None) -> dict[str, Any]:
+    """Arguments that tie a visible widget to a setting: its key and its callback.
+
+    ``shown`` is what the widget shows instead of the setting (the browser's language, say, while
+    none was chosen).
+    """
+    key = f"ui_{name}"
+    st.session_state[key] = getattr(settings, name) if shown is None else shown
+    return {"key": key, "on_change": _chosen, "args": (name,)}
+
+
+def _chosen(name: str) -> None:
+    value = st.session_state[f"ui_{name}"]
+    if value is None:  # a segmented control that was clicked off keeps its value
+        return
+    if name == "h":
+        st.session_state.h_wanted = value
+    elif name == "d_model":
+        st.session_state.h = str(st.session_state.h_wanted)
+    elif name == "input":
+        _enter_or_leave_fixed(value)
+        if value == "text" and not st.session_state.text:  # begin with the sentence that was there
+            choose("text", next((p.text for p in PRESETS if p.key == st.session_state.input), PRESETS[0].text))
+    choose(name, value)
+
+
+def choose(name: str, value: Any) -> None:
+    """Write a setting from a callback."""
+    st.session_state[name] = RULES[name].write(value)
+
+
+def _enter_or_leave_fixed(chosen: str) -> None:
+    # The pocket example and an upload bring their own d_model; what was set before comes back after them.
+    session = st.session_state
+    fixed = ("pocket", "upload")
+    if chosen in fixed and session.input not in fixed:
+        session.before_fixed = session.d_model, session.h
+    elif chosen not in fixed and session.input in fixed and "before_fixed" in session:
+        session.d_model, session.h = session.pop("before_fixed")
+
+
+def notices() -> list[Notice]:
+    """What there is to tell on this run; what the URL got wrong stays until it is dismissed."""
+    return [*st.session_state.get("url_notices", ()), *st.session_state.notices]
+
+
+def dismiss() -> None:
+    """Callback: the notices about the URL were read."""
+    st.session_state.url_notices = ()
+
+
+def receive_upload() -> None:
+    """Callback of the file uploader: keep what was read, or the reason why it was not."""
+    session = st.session_state
+    session.upload_problem = None
+    if (file := session.ui_upload) is None:
+        return
+    data = file.getvalue()
+    try:
+        upload = read_array(data, file.name)
+    except InputError as error:
+        session.upload_problem = error
+        return
+    session.uploads = {f"up-{hashlib.sha256(data).hexdigest()[:8]}": upload}
+    (name,) = session.uploads
+    choose("src", name)
+    choose("d_model", upload.X.size(-1))
+    choose("h", session.h_wanted)
+
+
+def upload_problem() -> InputError | None:
+    """Why the last upload could not be read."""
+    problem: InputError | None = st.session_state.get("upload_problem")
+    return problem
+
+
+def upload_of(settings: Settings) -> UploadedInput | None:
+    """The upload that the settings speak of, or None when this session does not have it."""
+    uploads: Mapping[str, UploadedInput] = st.session_state.get("uploads", {})
+    return uploads.get(settings.src)
+
+
+def calculation(settings: Settings) -> Calculation:
+    """The calculation of these settings, shared by all sessions while it fits into memory.
+
+    Raises:
+        InputError: as :func:`pages._ui.calculation.calculate`.
+        LookupError: the upload is not in this session.
+    """
+    cache, lock = _traces()
+    key = settings.calculation()
+    with lock:
+        if (known := cache.get(key)) is not None:
+            return known
+    computed = calculate(settings, upload_of(settings))
+    with lock:
+        cache[key] = computed
+    return computed
+
+
+def token_count(settings: Settings) -> int:
+    """n of these settings; 0 where the input cannot be used (the page says why)."""
+    try:
+        return len(calculation(settings).tokens)
+    except (InputError, LookupError):
+        return 0
+
+
+@st.cache_resource
+def _traces() -> tuple[LRUCache[tuple[Any, ...], Calculation], threading.Lock]:
+    return LRUCache(TRACES_BYTES, getsizeof=lambda computed: computed.bytes), threading.Lock()
+
+
+def theme() -> str:
+    """The theme on screen: "light" or "dark"."""
+    return "dark" if st.context.theme.type == "dark" else "light"

@@ -1,0 +1,26 @@
+"""Key numbers as tables: what a picture shows, for those who cannot see it, and for taking home."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from mha_core.metrics import METRICS
+from pages._ui.calculation import Calculation
+from pages._ui.text import Words
+
+__all__ = ["heads"]
+
+
+def heads(t: Words, calculation: Calculation) -> pd.DataFrame:
+    """A row a head: what it was designed to look at, then every metric of a single head."""
+    h = calculation.trace.sizes["h"]
+    columns: dict[str, list[str]] = {}
+    if calculation.reports:
+        columns[t("table.role")] = [t(f"role.{report.role}") for report in calculation.reports]
+        columns[t("table.on_target")] = [f"{report.mass:.2f}" for report in calculation.reports]
+    for metric in METRICS:
+        if metric.axes == ("batch", "head"):
+            values = metric.compute(calculation.trace, calculation.tokens)[0].tolist()
+            columns[t(f"metric.{metric.key}")] = [f"{value:.2f}" for value in values]
+    index = pd.Index([str(head + 1) for head in range(h)], name=t("table.head"))
+    return pd.DataFrame(columns, index=index).replace("nan", "–")
