@@ -18,6 +18,7 @@ import numpy as np
 from mha_core.figures.geometry import Array, Box, Cells
 from mha_core.figures.hover import Answer, Names, edges, hover_trace
 from mha_core.figures.labels import text_width
+from mha_core.figures.pick import Pick, Pickable, pick_trace
 from mha_core.figures.picture import Picture, typed
 from mha_core.figures.raster import Raster, signed_levels, weight_levels
 from mha_core.figures.theme import MONO, SANS, Theme, ink_on, number_text
@@ -49,6 +50,7 @@ class Canvas:
         self._outlines: dict[tuple[str, float], list[str]] = {}
         self._hatched: list[Box] = []
         self._hovers: dict[tuple[bytes, str], list[Answer]] = {}
+        self._picks: dict[str, list[tuple[Pickable, Array, Array, Array]]] = {}
         self._names = (Names(width / 1e4), Names(height / 1e4))
 
     def signed(self, matrix: Array, cells: Cells, limit: float, gap: float = 0.0) -> None:
@@ -152,10 +154,37 @@ class Canvas:
         answer = Answer(values, numbers, x + across, y + down)
         self._hovers.setdefault((answer.x.tobytes(), template), []).append(answer)
 
+    def pick(
+        self,
+        values: Array,
+        cells: Cells,
+        template: str,
+        meaning: Pick,
+        *,
+        rows: Sequence[str] = (),
+        columns: Sequence[str] = (),
+    ) -> None:
+        """Cells that can be chosen with a click or a tap, and answer the pointer as in :meth:`hover`.
+
+        Args:
+            values: (rows, columns), every cell a row and a column of its own (no blocks).
+            template: %{customdata} is the value, %{y} and %{x} the names of the row and the column.
+            meaning: what a cell stands for.
+        """
+        across, down = self._names[0].place(edges(cells.x), columns), self._names[1].place(edges(cells.y), rows)
+        x, y = np.meshgrid(cells.x.middles + (across or 0.0), cells.y.middles + (down or 0.0))
+        parts = self._picks.setdefault(template, [])
+        parts.append((Pickable(meaning, (values.shape[0], values.shape[1])), x.ravel(), y.ravel(), values.ravel()))
+
     def picture(self) -> Picture:
         """The figure."""
         hovers = [hover_trace(template, answers) for (_, template), answers in self._hovers.items()]
         traces = [self.raster.trace(), *hovers]
+        picks = {}
+        for template, parts in self._picks.items():
+            pickables, x, y, values = zip(*parts, strict=True)
+            picks[len(traces)] = tuple(pickables)
+            traces.append(pick_trace(template, *(np.concatenate(part) for part in (x, y, values))))
         if self._hatched:
             traces.append(self._hatch_trace())
         if self._heads:
@@ -165,7 +194,7 @@ class Canvas:
         for family in (SANS, MONO):
             if texts := [text[:-1] for text in self._texts if text[-1] == family]:
                 traces.append(_text_trace(texts, family))
-        return Picture(traces, self._layout())
+        return Picture(traces, self._layout(), picks)
 
     def _numbers(self, matrix: Array, levels: Array, cells: Cells) -> None:
         """Every cell's number in it, where they are few and fit: a calculation that one can check by hand."""
@@ -226,6 +255,7 @@ class Canvas:
             "showlegend": False,
             "hovermode": "closest",
             "dragmode": False,
+            **({"clickmode": "event+select", "hoverdistance": -1} if self._picks else {}),
             "hoverlabel": {
                 "bgcolor": theme.tint, "bordercolor": theme.soft, "align": "left",
                 "font": {"family": SANS, "size": 15, "color": theme.ink},

@@ -8,11 +8,14 @@ notebook) and checks nothing; the tests check the same dict with ``go.Figure``.
 from __future__ import annotations
 
 import base64
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import plotly.graph_objects as go
 from plotly.basedatatypes import BaseFigure
+
+if TYPE_CHECKING:
+    from mha_core.figures.pick import Pickable
 
 __all__ = ["Picture", "typed"]
 
@@ -22,13 +25,19 @@ _CODES = {"f4": "<f4", "f8": "<f8", "i4": "<i4", "i2": "<i2", "u2": "<u2", "u1":
 class Picture(BaseFigure):  # type: ignore[misc]  # Plotly has no types
     """A finished figure, drawn from ``{"data": […], "layout": {…}}``.
 
+    ``picks`` says, by the number of a trace, what choosing one of its points means; see
+    :mod:`mha_core.figures.pick`.
+
     >>> picture = Picture([{"type": "scatter", "y": typed(np.zeros(2))}], {})
     >>> picture.figure().data[0].type
     'scatter'
     """
 
-    def __init__(self, data: list[dict[str, Any]], layout: dict[str, Any]) -> None:
+    def __init__(
+        self, data: list[dict[str, Any]], layout: dict[str, Any], picks: dict[int, tuple[Pickable, ...]] | None = None
+    ) -> None:
         self.__dict__["_spec"] = {"data": data, "layout": layout}
+        self.__dict__["picks"] = picks or {}
 
     def to_dict(self) -> dict[str, Any]:
         """The figure as Plotly's JSON has it, in new dicts down to the traces."""

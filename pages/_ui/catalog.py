@@ -15,13 +15,11 @@ class PageRow:
         key: file, URL and prefix of its texts; its title is the text ``<key>.title``.
         group: the heading it stands under in the navigation: a text ``nav.<group>``.
         icon: a Material symbol.
-        lit: the steps of the strip that it is about.
     """
 
     key: str
     group: str
     icon: str
-    lit: tuple[str, ...] = ()
 
 
 PAGES: tuple[PageRow, ...] = (PageRow("overview", "walk", ":material/account_tree:"),)

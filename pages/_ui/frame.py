@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -59,9 +60,16 @@ class Frame:
         return names or None
 
     def draw(self, picture: Picture, *, key: str, alt: str) -> None:
-        """A picture across the page; on a narrow screen it scrolls sideways instead of shrinking."""
+        """A picture across the page; on a narrow screen it scrolls sideways instead of shrinking.
+
+        A click on a cell that can be chosen chooses it: head, query, key, feature are settings.
+        """
+        chosen: dict[str, Any] = {}
+        if picture.picks:
+            st.session_state[f"picks_{key}"] = picture.picks
+            chosen = {"on_select": partial(state.picked, key), "selection_mode": "points"}
         with st.container(key="canvas"):
-            st.plotly_chart(picture, theme=None, key=key, alt=alt, config={"displayModeBar": False})
+            st.plotly_chart(picture, theme=None, key=key, alt=alt, config={"displayModeBar": False}, **chosen)
 
     def control(self, name: str) -> dict[str, Any]:
         """Arguments that tie a page's own widget to a setting."""
@@ -74,11 +82,10 @@ class Frame:
     @contextmanager
     def page(self, key: str) -> Iterator[Calculation]:
         """Title, notices and strip above the page's own picture; below it the checks and a table of key numbers."""
-        row = next(row for row in PAGES if row.key == key)
         st.subheader(self.t(f"{key}.title"), anchor=False)
         layout.notices(self.t, state.notices(), state.dismiss)
         calculation = self.calculation
-        layout.strip(self.t, calculation.trace.sizes, row.lit)
+        layout.strip(self.t, calculation.trace.sizes, key)
         yield calculation
         layout.checks(self.t, calculation)
         if st.toggle(self.t("table.show"), **self.control("table")):
@@ -110,10 +117,12 @@ def navigate(language: str) -> Any:
     t = words(language)
     groups: dict[str, list[Any]] = {}
     for row in PAGES:
-        page = st.Page(
-            f"pages/{row.key}.py", title=t(f"{row.key}.nav"), icon=row.icon, url_path=row.key, default=row is PAGES[0]
-        )
-        groups.setdefault(t(f"nav.{row.group}"), []).append(page)
+        page = partial(st.Page, f"pages/{row.key}.py", title=t(f"{row.key}.nav"), icon=row.icon)
+        group = groups.setdefault(t(f"nav.{row.group}"), [])
+        if row is PAGES[0]:  # Streamlit opens the first page at / only: a hidden twin answers at its own address
+            group += [page(url_path="home", default=True), page(url_path=row.key, visibility="hidden")]
+        else:
+            group.append(page(url_path=row.key))
     return st.navigation(groups)
 
 

@@ -9,6 +9,7 @@ import streamlit as st
 
 from mha_core.errors import InputError
 from pages._ui.calculation import Calculation
+from pages._ui.catalog import PAGES
 from pages._ui.settings import Notice
 from pages._ui.text import Words, code
 
@@ -17,33 +18,38 @@ __all__ = ["checks", "error", "notices", "strip"]
 
 @dataclass(frozen=True)
 class StripStep:
-    """A step of the strip: its text is ``strip.<key>``, its shape in the notation of STEPS."""
+    """A step of the strip: its text is ``strip.<key>``, its shape in the notation of STEPS, and the page about it."""
 
     key: str
     shape: tuple[str, ...]
+    page: str
 
 
 STRIP: tuple[StripStep, ...] = (
-    StripStep("X", ("n_q", "d_model")),
-    StripStep("QKV", ("n_q", "d_model")),
-    StripStep("heads", ("h", "n_q", "d_k")),
-    StripStep("scores", ("h", "n_q", "n_k")),
-    StripStep("softmax", ("h", "n_q", "n_k")),
-    StripStep("V", ("h", "n_q", "d_v")),
-    StripStep("concat", ("n_q", "d_model")),
-    StripStep("W_O", ("d_model", "d_model")),
-    StripStep("output", ("n_q", "d_model")),
+    StripStep("X", ("n_q", "d_model"), "project"),
+    StripStep("QKV", ("n_q", "d_model"), "project"),
+    StripStep("heads", ("h", "n_q", "d_k"), "project"),
+    StripStep("scores", ("h", "n_q", "n_k"), "attend"),
+    StripStep("softmax", ("h", "n_q", "n_k"), "attend"),
+    StripStep("V", ("h", "n_q", "d_v"), "attend"),
+    StripStep("concat", ("n_q", "d_model"), "combine"),
+    StripStep("W_O", ("d_model", "d_model"), "combine"),
+    StripStep("output", ("n_q", "d_model"), "combine"),
 )
 
 
-def strip(t: Words, sizes: Mapping[str, int], lit: Sequence[str]) -> None:
-    """X → … → output with live shapes, the lit steps marked."""
-    parts = []
-    for step in STRIP:
-        shape = "×".join(str(sizes[size]) for size in step.shape)
-        name = t(f"strip.{step.key}")
-        parts.append(f":primary-background[**{name}** {shape}]" if step.key in lit else f"**{name}** :gray[{shape}]")
-    st.markdown(" → ".join(parts))
+def strip(t: Words, sizes: Mapping[str, int], page: str) -> None:
+    """X → … → output with live shapes: the steps of this page lit, the others links to theirs."""
+    there = {row.key for row in PAGES}
+    with st.container(key="strip", horizontal=True, gap="xsmall", vertical_alignment="center"):
+        for step in STRIP:
+            name, shape = t(f"strip.{step.key}"), "×".join(str(sizes[size]) for size in step.shape)
+            if step.page == page:
+                st.markdown(f":primary-background[**{name}** {shape}]", width="content")
+            elif step.page in there:
+                st.page_link(f"pages/{step.page}.py", label=f"{name} :gray[{shape}]", width="content")
+            else:
+                st.markdown(f"**{name}** :gray[{shape}]", width="content")
 
 
 def checks(t: Words, calculation: Calculation) -> None:

@@ -129,6 +129,9 @@ class Settings:
     mask: str = control("none", OneOf(tuple(kind.key for kind in MASKS)))
     mask_size: int = control(0, Whole(0, MAX_TOKENS))  # 0: what the kind of mask proposes
     head: int = control(0, Whole(0, MAX_HEADS - 1), view=True)
+    query: int = control(0, Whole(0, MAX_TOKENS - 1), view=True)  # the chosen cell: pages clamp it to what there is
+    key: int = control(0, Whole(0, MAX_TOKENS - 1), view=True)
+    feature: int = control(0, Whole(0, D_MODEL_RANGE[1] - 1), view=True)
     view: str = control("all", OneOf(VIEWS), view=True)
     table: bool = control(False, Switch(), view=True)
 

@@ -17,6 +17,7 @@ from cachetools import LRUCache
 
 from mha_core.arrays import UploadedInput, read_array
 from mha_core.errors import InputError
+from mha_core.figures.pick import cell_of
 from mha_core.inputs import PRESETS
 from pages._ui.calculation import Calculation, calculate
 from pages._ui.settings import RULES, Notice, Settings
@@ -45,14 +46,15 @@ def load() -> Settings:
     if "settled" not in session:
         query = st.query_params.to_dict()
         settings, found = Settings.read(query)
-        session.settled, session.url_notices, session.h_wanted = True, found, settings.h
+        session.settled, session.url_notices = True, found
+        session.h_wanted = str(settings.h)
         ours = {name: value for name, value in query.items() if name in RULES}
         if settings.write() != ours:
             others = {name: value for name, value in query.items() if name not in RULES}
             st.query_params.from_dict({**others, **settings.write()})
             st.rerun()
     else:
-        settings, found = Settings.read({name: session[name] for name in RULES if name in session})
+        settings, found = _carried()
         session.notices.extend(found)
         _carry(settings)
     defaults = Settings()
@@ -60,7 +62,9 @@ def load() -> Settings:
         for name, rule in RULES.items():
             default = rule.write(getattr(defaults, name))
             st.text_input(name, default, key=name, bind="query-params", label_visibility="collapsed")
-    return Settings.read({name: session[name] for name in RULES})[0]
+    if session.h != str(settings.h):  # the browser's Back brought it
+        session.h_wanted = session.h
+    return _carried()[0]
 
 
 def language() -> str:
@@ -68,6 +72,13 @@ def language() -> str:
     chosen = st.session_state.get("lang", st.query_params.get("lang", ""))
     browser = "zh" if (st.context.locale or "").lower().startswith("zh") else "en"
     return chosen if chosen in LANGUAGES else browser
+
+
+def _carried() -> tuple[Settings, tuple[Notice, ...]]:
+    values = {name: st.session_state[name] for name in RULES if name in st.session_state}
+    if values.get("input") == "upload" and (upload := _uploads().get(values.get("src", ""))) is not None:
+        values["d_model"] = str(upload.X.size(-1))
+    return Settings.read(values)
 
 
 def _carry(settings: Settings) -> None:
@@ -92,9 +103,9 @@ def _chosen(name: str) -> None:
     if value is None:  # a segmented control that was clicked off keeps its value
         return
     if name == "h":
-        st.session_state.h_wanted = value
+        st.session_state.h_wanted = str(value)
     elif name == "d_model":
-        st.session_state.h = str(st.session_state.h_wanted)
+        st.session_state.h = st.session_state.h_wanted
     elif name == "input":
         _enter_or_leave_fixed(value)
         if value == "text" and not st.session_state.text:  # begin with the sentence that was there
@@ -113,8 +124,20 @@ def _enter_or_leave_fixed(chosen: str) -> None:
     fixed = ("pocket", "upload")
     if chosen in fixed and session.input not in fixed:
         session.before_fixed = session.d_model, session.h
-    elif chosen not in fixed and session.input in fixed and "before_fixed" in session:
-        session.d_model, session.h = session.pop("before_fixed")
+    elif chosen not in fixed and session.input in fixed:
+        usual = Settings()  # where the address began with the pocket example
+        before = (str(usual.d_model), str(usual.h)) if session.input == "pocket" else (session.d_model, session.h)
+        session.d_model, session.h = session.pop("before_fixed", before)
+
+
+def picked(chart: str) -> None:
+    """Callback of a chart: a click on a cell chooses it. Clicking it again, or beside it, changes nothing."""
+    points = st.session_state[chart]["selection"]["points"]
+    if not points:
+        return
+    pickables = st.session_state[f"picks_{chart}"][points[0]["curve_number"]]
+    for name, index in cell_of(pickables, points[0]["point_index"]).items():
+        choose(name, index)
 
 
 def notices() -> list[Notice]:
@@ -143,7 +166,7 @@ def receive_upload() -> None:
     (name,) = session.uploads
     choose("src", name)
     choose("d_model", upload.X.size(-1))
-    choose("h", session.h_wanted)
+    session.h = session.h_wanted
 
 
 def upload_problem() -> InputError | None:
@@ -154,8 +177,12 @@ def upload_problem() -> InputError | None:
 
 def upload_of(settings: Settings) -> UploadedInput | None:
     """The upload that the settings speak of, or None when this session does not have it."""
+    return _uploads().get(settings.src)
+
+
+def _uploads() -> Mapping[str, UploadedInput]:
     uploads: Mapping[str, UploadedInput] = st.session_state.get("uploads", {})
-    return uploads.get(settings.src)
+    return uploads
 
 
 def calculation(settings: Settings) -> Calculation:
@@ -165,12 +192,15 @@ def calculation(settings: Settings) -> Calculation:
         InputError: as :func:`pages._ui.calculation.calculate`.
         LookupError: the upload is not in this session.
     """
+    upload = upload_of(settings)
+    if settings.input == "upload" and upload is None:  # what another session uploaded is not this one's to see
+        raise LookupError("upload")
     cache, lock = _traces()
     key = settings.calculation()
     with lock:
         if (known := cache.get(key)) is not None:
             return known
-    computed = calculate(settings, upload_of(settings))
+    computed = calculate(settings, upload)
     with lock:
         cache[key] = computed
     return computed
