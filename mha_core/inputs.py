@@ -28,6 +28,8 @@ MAX_TOKENS = 256
 MAX_CHARACTERS = 20_000
 MAX_HEADS = 16
 D_MODEL_RANGE = 4, 512
+_OWN_STREAM = 10**8
+"""So that random X and random weights of the same seed (mha_core.weights) have nothing in common."""
 
 
 @dataclass(frozen=True)
@@ -195,7 +197,9 @@ def random_input(n: int, d_model: int, seed: int) -> Tensor:
     True
     """
     check_bounds(n, n, d_model, 1)
-    return torch.randn(MAX_TOKENS, d_model, generator=torch.Generator().manual_seed(seed))[:n].unsqueeze(0)
+    return torch.randn(MAX_TOKENS, d_model, generator=torch.Generator().manual_seed(_OWN_STREAM + seed))[:n].unsqueeze(
+        0
+    )
 
 
 def check_bounds(n_q: int, n_k: int, d_model: int, h: int) -> None:

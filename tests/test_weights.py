@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from mha_core import AttentionTrace, MultiHeadAttention
-from mha_core.inputs import PRESETS, Preset, embed, tokenize
+from mha_core.inputs import PRESETS, Preset, embed, random_input, tokenize
 from mha_core.masks import causal
 from mha_core.weights import ROLES, HeadReport, Role, design, randomize, report
 
@@ -97,6 +97,15 @@ def test_biases_and_h_change_no_weight() -> None:
     ):
         for name, linear in linears(other).items():
             assert torch.equal(linear.weight, linears(plain)[name].weight)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_x_and_random_weights_have_nothing_in_common(seed: int) -> None:
+    module = randomize(MultiHeadAttention(64, 1), seed=seed)
+    X = random_input(64, 64, seed)[0].flatten()
+    for linear in linears(module).values():
+        together = torch.stack([X, linear.weight.detach().flatten()])
+        assert torch.corrcoef(together)[0, 1].abs() < 0.08  # five standard errors of 4096 pairs
 
 
 def test_biases_are_zero_unless_asked_for() -> None:
