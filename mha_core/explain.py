@@ -95,9 +95,9 @@ def given(letter: str) -> Callable[..., Explanation]:
 
 def projection(source: str, letter: str) -> Callable[..., Explanation]:
     """Q, K or V: a row of X times a column of the weight matrix, and the bias."""
-    left = "X" if source == "X" else "C"
 
     def explain(trace: AttentionTrace, cell: dict[str, int]) -> Explanation:
+        left = "C" if source == "context" and trace.cross else "X"
         axis = "query" if source == "X" else "key"
         row = trace[source].sel(batch=cell["batch"], **{axis: cell[axis]}).value
         factors, bias = _pairs(row, _column(trace, f"W_{letter}", cell["feature"])), ""

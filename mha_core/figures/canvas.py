@@ -30,6 +30,7 @@ Anchor = Literal["left", "center", "right"]
 _POSITION = {"left": "middle right", "center": "middle center", "right": "middle left"}
 _HEADS = {(1, 0): "triangle-right", (-1, 0): "triangle-left", (0, 1): "triangle-down", (0, -1): "triangle-up"}
 _HEAD = 10  # px
+_STRETCH = 1.5  # a canvas is so much wider on a large screen: cells that can be chosen answer to their corners
 MOST_NUMBERS, SMALLEST_NUMBER = 16, 10.0  # cells of a matrix that print their numbers, px
 
 
@@ -47,10 +48,13 @@ class Canvas:
         self._texts: list[tuple[float, float, str, str, float, str, int, str]] = []
         self._rotated: list[tuple[float, float, str, float, str, int]] = []
         self._heads: list[tuple[float, float, str, str]] = []
+        self._dots: list[tuple[float, float, float, str, str]] = []
+        self._strokes: dict[tuple[str, float], list[str]] = {}
         self._outlines: dict[tuple[str, float], list[str]] = {}
         self._hatched: list[Box] = []
         self._hovers: dict[tuple[bytes, str], list[Answer]] = {}
         self._picks: dict[str, list[tuple[Pickable, Array, Array, Array]]] = {}
+        self._reach = 0.0
         self._names = (Names(width / 1e4), Names(height / 1e4))
 
     def signed(self, matrix: Array, cells: Cells, limit: float, gap: float = 0.0) -> None:
@@ -80,6 +84,14 @@ class Canvas:
         left, top, right, bottom = box.grow(width / 2)
         path = f"M{left:.6g},{top:.6g}H{right:.6g}V{bottom:.6g}H{left:.6g}Z"
         self._outlines.setdefault((colour, width), []).append(path)
+
+    def stroke(self, path: str, colour: str, width: float) -> None:
+        """A line along an SVG path (M, L, C, Z) in canvas pixels, below everything else."""
+        self._strokes.setdefault((colour, width), []).append(path)
+
+    def dot(self, x: float, y: float, size: float, colour: str, symbol: str = "circle") -> None:
+        """A disc, or another of Plotly's symbols, above the image and below the text."""
+        self._dots.append((x, y, size, colour, symbol))
 
     def arrow(self, *points: tuple[float, float], colour: str, width: int = 2, head: bool = True) -> None:
         """A line along the points, each straight across or straight down from the last, to an arrowhead.
@@ -173,6 +185,8 @@ class Canvas:
         """
         across, down = self._names[0].place(edges(cells.x), columns), self._names[1].place(edges(cells.y), rows)
         x, y = np.meshgrid(cells.x.middles + (across or 0.0), cells.y.middles + (down or 0.0))
+        corner = math.hypot(*(float((along.stops - along.starts).max()) / 2 for along in (cells.x, cells.y)))
+        self._reach = max(self._reach, corner)
         parts = self._picks.setdefault(template, [])
         parts.append((Pickable(meaning, (values.shape[0], values.shape[1])), x.ravel(), y.ravel(), values.ravel()))
 
@@ -187,6 +201,8 @@ class Canvas:
             traces.append(pick_trace(template, *(np.concatenate(part) for part in (x, y, values))))
         if self._hatched:
             traces.append(self._hatch_trace())
+        if self._dots:
+            traces.append(self._dots_trace())
         if self._heads:
             traces.append(self._heads_trace())
         if self._rotated:
@@ -213,8 +229,10 @@ class Canvas:
 
     def _rotated_trace(self) -> dict[str, Any]:
         x, y, text, size, colour, weight = (list(column) for column in zip(*self._rotated, strict=True))
+        base = np.array(y)
+        length = np.minimum(90.0, base - 1)  # a bar that ends outside the axes loses its text
         return {  # Plotly turns the text of bars and of nothing else
-            "type": "bar", "x": typed(np.array(x)), "base": typed(np.array(y)), "y": typed(np.full(len(x), -90.0)),
+            "type": "bar", "x": typed(np.array(x)), "base": typed(base), "y": typed(-length),
             "width": 1, "marker": {"color": "rgba(0,0,0,0)"}, "text": text, "textangle": -90, "textposition": "inside",
             "insidetextanchor": "start", "constraintext": "none", "cliponaxis": False, "hoverinfo": "skip",
             "insidetextfont": {"size": size, "color": colour, "weight": weight, "family": SANS},
@@ -230,6 +248,14 @@ class Canvas:
             "fillpattern": pattern, "zorder": -1, "hoverinfo": "skip",
         }  # fmt: skip
 
+    def _dots_trace(self) -> dict[str, Any]:
+        x, y, size, colour, symbol = (list(column) for column in zip(*self._dots, strict=True))
+        marker = {"symbol": symbol, "color": colour, "size": size, "opacity": 1, "line": {"width": 0}}
+        return {
+            "type": "scatter", "mode": "markers", "x": typed(np.array(x)), "y": typed(np.array(y)), "marker": marker,
+            "hoverinfo": "skip", "cliponaxis": False,
+        }  # fmt: skip
+
     def _heads_trace(self) -> dict[str, Any]:
         x, y, symbol, colour = (list(column) for column in zip(*self._heads, strict=True))
         marker = {"symbol": symbol, "color": colour, "size": _HEAD, "opacity": 1, "line": {"width": 0}}
@@ -241,11 +267,13 @@ class Canvas:
     def _layout(self) -> dict[str, Any]:
         theme = self.theme
         shapes = [
-            {"type": "path", "path": "".join(paths), "line": {"color": colour, "width": width}}
-            for (colour, width), paths in self._outlines.items()
+            {"type": "path", "path": "".join(paths), "line": {"color": colour, "width": width}, "layer": layer}
+            for layer, lines in (("below", self._strokes), ("above", self._outlines))
+            for (colour, width), paths in lines.items()
         ]
         bare = {"fixedrange": True, "showgrid": False, "zeroline": False, "showticklabels": False, "ticks": ""}
         across, down = (names.ticks() for names in self._names)
+        reach = math.ceil(_STRETCH * self._reach)
         return {
             "height": self.height,
             "margin": {"l": 0, "r": 0, "t": 0, "b": 0},
@@ -255,7 +283,7 @@ class Canvas:
             "showlegend": False,
             "hovermode": "closest",
             "dragmode": False,
-            **({"clickmode": "event+select", "hoverdistance": -1} if self._picks else {}),
+            **({"clickmode": "event+select", "hoverdistance": reach} if self._picks else {}),
             "hoverlabel": {
                 "bgcolor": theme.tint, "bordercolor": theme.soft, "align": "left",
                 "font": {"family": SANS, "size": 15, "color": theme.ink},

@@ -10,10 +10,10 @@ import numpy as np
 from mha_core.figures.blocks import blocks
 from mha_core.figures.geometry import Box, Cells, Spans, spans
 from mha_core.figures.labels import escape, fit, text_width
-from mha_core.figures.scene import Scene, snap
+from mha_core.figures.scene import Scene, printed_names, snap
 from mha_core.figures.theme import limit_text, signed_limit
 
-__all__ = ["MOST_CELLS", "all_heads", "focus_panel", "key_names", "score_limit"]
+__all__ = ["MOST_CELLS", "all_heads", "focus_panel", "key_names", "room_for_keys", "score_limit"]
 
 Array = np.ndarray[Any, Any]
 
@@ -45,7 +45,7 @@ def focus_panel(scene: Scene, left: float, right: float, top: float) -> Box:
     limit = score_limit(all_scores, head)
 
     width, height = snap(_MAP, n_k), snap(_MAP, n_q)
-    map_top = top + 62 + _room_for_keys(scene, width)
+    map_top = top + 62 + room_for_keys(scene, width)
     panel = Box(left, top, right, map_top + height + 11)
     canvas.raster.fill(panel, theme.tint)
     canvas.raster.frame(panel, theme.ink, 2)
@@ -168,18 +168,18 @@ def _hover(scene: Scene, values: Array, first: Box, pitch_x: float, pitch_y: flo
     scene.canvas.hover(flat, Cells(across, down), template, rows=queries, columns=keys, numbers=flat_heads)
 
 
-def key_names(scene: Scene, cells: Cells) -> None:
+def key_names(scene: Scene, cells: Cells, chosen: int | None = None) -> None:
     """The keys' names above a map, upright where they are too wide for their column, every k-th where it is narrow."""
     pitch = cells.box.width / len(scene.keys)
     size, flat = _key_size(scene, cells.box.width)
     every = 1 if pitch >= 9 else math.ceil(11 / pitch)
-    for j in range(0, len(scene.keys), every):
-        x = cells.box.left + (j + 0.5) * pitch
+    for j in printed_names(len(scene.keys), every, chosen):
+        x, bold = cells.box.left + (j + 0.5) * pitch, j == chosen
         if flat:
-            scene.canvas.text(x, cells.box.top - 12, escape(scene.keys[j]), size=size, anchor="center")
+            scene.canvas.text(x, cells.box.top - 12, escape(scene.keys[j]), size=size, anchor="center", bold=bold)
         else:
             name = escape(fit(scene.keys[j], _NAMES, size))
-            scene.canvas.rotated(x, cells.box.top - 4, name, size=size)
+            scene.canvas.rotated(x, cells.box.top - 4, name, size=size, bold=bold)
 
 
 def _key_size(scene: Scene, width: float) -> tuple[float, bool]:
@@ -189,7 +189,7 @@ def _key_size(scene: Scene, width: float) -> tuple[float, bool]:
     return size, all(text_width(name, size) <= pitch - 1 for name in scene.keys)
 
 
-def _room_for_keys(scene: Scene, width: float) -> float:
+def room_for_keys(scene: Scene, width: float) -> float:
     """How high the keys' names over a map stand."""
     size, flat = _key_size(scene, width)
     return 20.0 if flat else min(_NAMES, max(text_width(name, size) for name in scene.keys)) + 4

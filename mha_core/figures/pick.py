@@ -17,12 +17,15 @@ class Pick(NamedTuple):
         rows, columns: the index that a cell's row and column choose: "query", "key", "feature"; "" for none.
         fixed: what else a cell of this matrix chooses, such as (("head", 2),).
         first_column: the column's index counts from here (a head's band begins at h·d_k).
+        at: where the matrix is drawn in blocks, the row and the column that each cell means, (rows, columns) each,
+            as in :class:`mha_core.figures.blocks.Blocks`.
     """
 
     rows: str
     columns: str
     fixed: tuple[tuple[str, int], ...] = ()
     first_column: int = 0
+    at: tuple[Array, Array] | None = None
 
 
 class Pickable(NamedTuple):
@@ -41,6 +44,8 @@ def cell_of(pickables: tuple[Pickable, ...], point: int) -> dict[str, int]:
     for pick, (rows, columns) in pickables:
         if point < rows * columns:
             row, column = divmod(point, columns)
+            if pick.at is not None:
+                row, column = (int(index[row, column]) for index in pick.at)
             chosen = {**dict(pick.fixed), pick.rows: row, pick.columns: column + pick.first_column}
             chosen.pop("", None)
             return chosen
@@ -49,7 +54,7 @@ def cell_of(pickables: tuple[Pickable, ...], point: int) -> dict[str, int]:
 
 
 def pick_trace(template: str, x: Array, y: Array, values: Array) -> dict[str, Any]:
-    """One scatter of invisible markers; the whole cell answers, because the nearest marker does (hoverdistance −1).
+    """One scatter of invisible markers; the whole cell answers, because the nearest marker does within hoverdistance.
 
     Args:
         template: Plotly's hovertemplate; %{customdata} is the value.

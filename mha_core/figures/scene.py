@@ -10,12 +10,12 @@ import numpy as np
 
 from mha_core.figures.blocks import blocks
 from mha_core.figures.canvas import Anchor, Canvas
-from mha_core.figures.geometry import Box, Cells, spans
+from mha_core.figures.geometry import Box, Cells, Spans, spans
 from mha_core.figures.labels import escape, fit
 from mha_core.figures.theme import Theme, limit_text, signed_limit
 from mha_core.trace import AttentionTrace
 
-__all__ = ["Scene", "band_gap", "snap"]
+__all__ = ["Scene", "band_gap", "printed_names", "snap"]
 
 Array = np.ndarray[Any, Any]
 
@@ -129,7 +129,12 @@ class Scene:
             return cells
         names = [f"{title}<br>{name}" for name in self.row_names(tokens, drawn.row_starts)]
         template = f"%{{y}}, {self.words['feature']} %{{customdata}}<br><b>%{{z:.4g}}</b>"
-        canvas.hover(drawn.values, cells, template, rows=names, numbers=drawn.columns + 1)
+        own = slice(None)
+        if focus is not None:  # all bands would cost more bytes than everything else; any head can be the focus
+            each = columns // bands
+            own = slice(focus * each, (focus + 1) * each)
+        answering = Cells(Spans(cells.x.starts[own], cells.x.stops[own]), cells.y)
+        canvas.hover(drawn.values[:, own], answering, template, rows=names, numbers=drawn.columns[:, own] + 1)
         return cells
 
     def limit(self, x: float, y: float, matrix: Array, anchor: Anchor = "right") -> None:
@@ -152,14 +157,29 @@ class Scene:
         if bands > 1:
             self.canvas.outline(cells.rows(focus, bands) if by_rows else cells.columns(focus, bands), self.theme.ink, 2)
 
-    def row_labels(self, x: float, cells: Cells, names: Sequence[str], width: float, *, most: float = 15) -> None:
-        """Token names at the left of a matrix, every k-th where rows are low."""
+    def row_labels(
+        self, x: float, cells: Cells, names: Sequence[str], width: float, *, most: float = 15, chosen: int | None = None
+    ) -> None:
+        """Token names at the left of a matrix, every k-th where rows are low; the chosen one bold."""
         pitch = cells.box.height / len(names)
         size = min(most, max(11.0, 0.92 * pitch))
         every = 1 if pitch >= 9 else int(-(-11 // pitch))
-        for i in range(0, len(names), every):
+        for i in printed_names(len(names), every, chosen):
             y = cells.box.top + (i + 0.5) * pitch
-            self.canvas.text(x, y, escape(fit(names[i], width, size)), size=size, anchor="right")
+            name = escape(fit(names[i], width, size))
+            self.canvas.text(x, y, name, size=size, anchor="right", bold=i == chosen)
+
+
+def printed_names(count: int, every: int, chosen: int | None = None) -> list[int]:
+    """Every k-th index, and the chosen one in place of those too near to it.
+
+    >>> printed_names(9, 3), printed_names(9, 3, 4), printed_names(3, 1, 1)
+    ([0, 3, 6], [0, 4], [0, 1, 2])
+    """
+    regular = range(0, count, every)
+    if chosen is None or chosen in regular:
+        return list(regular)
+    return sorted([*(i for i in regular if abs(i - chosen) >= every), chosen])
 
 
 def band_gap(bands: int) -> float:
