@@ -22,4 +22,9 @@ class PageRow:
     icon: str
 
 
-PAGES: tuple[PageRow, ...] = (PageRow("overview", "walk", ":material/account_tree:"),)
+PAGES: tuple[PageRow, ...] = (
+    PageRow("overview", "walk", ":material/account_tree:"),
+    PageRow("project", "walk", ":material/call_split:"),
+    PageRow("attend", "walk", ":material/visibility:"),
+    PageRow("combine", "walk", ":material/merge:"),
+)

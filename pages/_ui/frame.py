@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import math
 import runpy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -59,21 +59,25 @@ class Frame:
             names.append(role if report.holds else self.t("role_missed", role=role, share=share))
         return names or None
 
-    def draw(self, picture: Picture, *, key: str, alt: str) -> None:
+    def draw(self, picture: Picture, *, key: str, alt: str, on_pick: Callable[[str], None] = state.picked) -> None:
         """A picture across the page; on a narrow screen it scrolls sideways instead of shrinking.
 
-        A click on a cell that can be chosen chooses it: head, query, key, feature are settings.
+        A click on a cell that can be chosen chooses it: head, query, key, feature are settings; or does ``on_pick``,
+        which is given the chart's key.
         """
         chosen: dict[str, Any] = {}
         if picture.picks:
             st.session_state[f"picks_{key}"] = picture.picks
-            chosen = {"on_select": partial(state.picked, key), "selection_mode": "points"}
-        with st.container(key="canvas"):
+            chosen = {"on_select": partial(on_pick, key), "selection_mode": "points"}
+        with st.container(key=f"canvas_{key}"):
             st.plotly_chart(picture, theme=None, key=key, alt=alt, config={"displayModeBar": False}, **chosen)
 
-    def control(self, name: str) -> dict[str, Any]:
-        """Arguments that tie a page's own widget to a setting."""
-        return state.control(self.settings, name)
+    def control(self, name: str, shown: Any = None, *, taken: Callable[[Any], Any] | None = None) -> dict[str, Any]:
+        """Arguments that tie a page's own widget to a setting.
+
+        ``shown`` is what it shows instead of the setting, ``taken`` makes the setting of what it says.
+        """
+        return state.control(self.settings, name, shown, place="page_", taken=taken)
 
     def with_heads(self, h: int) -> Calculation:
         """The current calculation with another number of heads."""

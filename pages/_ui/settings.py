@@ -7,14 +7,17 @@ here knows Streamlit. What a URL cannot say is named in a :class:`Notice` and re
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Protocol
 
 from mha_core.inputs import D_MODEL_RANGE, MAX_CHARACTERS, MAX_HEADS, MAX_TOKENS, POCKET, PRESETS
 from mha_core.masks import MASKS
 
-__all__ = ["RULES", "Notice", "OneOf", "Settings", "Switch", "Text", "Whole", "divisors", "nearest_divisor"]
+__all__ = [
+    "RULES", "Indices", "Notice", "OneOf", "Pairs", "Settings", "Switch", "Text", "Whole",
+    "divisors", "nearest_divisor",
+]  # fmt: skip
 
 
 class Rule(Protocol):
@@ -83,6 +86,48 @@ class Switch:
 
 
 @dataclass(frozen=True)
+class Indices:
+    """Some whole numbers from 0 to high, such as 0.3 for 0 and 3."""
+
+    high: int
+
+    def read(self, text: str) -> tuple[int, ...]:
+        one = Whole(0, self.high)
+        return tuple(sorted({one.read(part) for part in text.split(".")})) if text else ()
+
+    def write(self, value: Iterable[int]) -> str:
+        return ".".join(map(str, sorted(value)))
+
+    @property
+    def allowed(self) -> str:
+        return f"0 … {self.high}, 0.{self.high}"
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Some pairs of whole numbers from 0 to high, such as 0.3_2.1 for (0, 3) and (2, 1)."""
+
+    high: int
+    longest: int = 10_000
+
+    def read(self, text: str) -> frozenset[tuple[int, int]]:
+        if len(text) > self.longest:
+            raise ValueError(text)
+        one, pairs = Whole(0, self.high), set()
+        for part in text.split("_") if text else ():
+            first, second = part.split(".")
+            pairs.add((one.read(first), one.read(second)))
+        return frozenset(pairs)
+
+    def write(self, value: Iterable[tuple[int, int]]) -> str:
+        return "_".join(f"{first}.{second}" for first, second in sorted(value))
+
+    @property
+    def allowed(self) -> str:
+        return f"0 … {self.high}: 0.1_{self.high}.0"
+
+
+@dataclass(frozen=True)
 class Text:
     """Any text up to a length."""
 
@@ -109,6 +154,10 @@ def control(default: Any, rule: Rule, *, view: bool = False) -> Any:
 INPUTS = (*(preset.key for preset in PRESETS), "pocket", "text", "random", "upload")
 WEIGHTS = ("designed", "random")
 VIEWS = ("all", "versus")
+LABS = ("", "ledger", "nudge", "times", "tie", "split", "bias")
+ATTEND_LABS = ("divide", "values", "lines", "masking", "axis", "own", "cross")
+TEMPERATURES = ("0.25", "0.5", "1", "2", "4")
+FACTORS = ("0.33", "2", "3", "5")
 
 
 @dataclass(frozen=True)
@@ -134,6 +183,17 @@ class Settings:
     feature: int = control(0, Whole(0, D_MODEL_RANGE[1] - 1), view=True)
     view: str = control("all", OneOf(VIEWS), view=True)
     table: bool = control(False, Switch(), view=True)
+    which: str = control("Q", OneOf(("Q", "K", "V")), view=True)
+    lab: str = control("", OneOf((*LABS, *ATTEND_LABS)), view=True)  # the experiment on screen
+    nudged: int = control(D_MODEL_RANGE[1] - 1, Whole(0, D_MODEL_RANGE[1] - 1), view=True)  # a feature of X
+    times: str = control("3", OneOf(FACTORS), view=True)
+    off: tuple[int, ...] = control((), Indices(MAX_HEADS - 1), view=True)  # heads that are switched off
+    average: bool = control(False, Switch(), view=True)  # one map, the mean, for all heads
+    divide: str = control("sqrt", OneOf(("sqrt", "one", "d_k")), view=True)  # attend: what scores are divided by
+    temperature: str = control("1", OneOf(TEMPERATURES), view=True)
+    hand: str = control("score", OneOf(("score", "value")), view=True)  # which half is written out
+    flipped: frozenset[tuple[int, int]] = control(frozenset(), Pairs(MAX_TOKENS - 1), view=True)  # (query, key)
+    context: str = control("", Text(200), view=True)  # a second sentence, for cross-attention
 
     @classmethod
     def read(cls, query: Mapping[str, str]) -> tuple[Settings, tuple[Notice, ...]]:
@@ -198,3 +258,30 @@ def divisors(d_model: int) -> tuple[int, ...]:
 def nearest_divisor(d_model: int, h: int) -> int:
     """The allowed number of heads nearest to h; of two, the smaller."""
     return min(divisors(d_model), key=lambda candidate: abs(candidate - h))
+
+
+CARRIERS = ("set", "text", "context")
+"""The parameters of an address: what users type stands by itself, all other settings together in ``set``."""
+
+
+def pack(written: Mapping[str, str]) -> dict[str, str]:
+    """Settings as an address has them: ``set=d_model.128~h.8`` beside ``text`` and ``context``.
+
+    One parameter is one hidden field in the page, and thirty of them would cost a third of a slider's answer.
+
+    >>> pack({"d_model": "128", "temperature": "0.5", "text": "a~b"})
+    {'set': 'd_model.128~temperature.0.5', 'text': 'a~b', 'context': ''}
+    """
+    together = "~".join(f"{name}.{value}" for name, value in written.items() if name not in CARRIERS)
+    return {"set": together, **{name: written.get(name, "") for name in CARRIERS[1:]}}
+
+
+def unpack(query: Mapping[str, str]) -> dict[str, str]:
+    """The settings in an address, from ``set`` or by their own names (``?h=8`` is understood as well).
+
+    >>> unpack({"set": "d_model.128~temperature.0.5", "h": "8", "utm": "x"})
+    {'d_model': '128', 'temperature': '0.5', 'h': '8', 'utm': 'x'}
+    """
+    parts = (part.partition(".") for part in query.get("set", "").split("~"))
+    packed = {name: value for name, dot, value in parts if dot and name in RULES and name not in CARRIERS}
+    return {**packed, **{name: value for name, value in query.items() if name != "set"}}

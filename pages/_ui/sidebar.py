@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 
 from mha_core.arrays import MAX_BYTES
-from mha_core.inputs import MAX_TOKENS, PRESETS
+from mha_core.inputs import MAX_CHARACTERS, MAX_TOKENS, PRESETS
 from mha_core.masks import MASKS
 from pages._ui import layout, state
 from pages._ui.calculation import mask_kind
@@ -68,7 +68,10 @@ def _input(settings: Settings, t: Words) -> None:
     )  # fmt: skip
     if settings.input == "text":
         hint = t("sidebar.text_hint")
-        st.text_area(t("sidebar.text"), height=84, placeholder=hint, help=t("help.text"), **control("text"))
+        st.text_area(
+            t("sidebar.text"), height=84, max_chars=MAX_CHARACTERS, placeholder=hint, help=t("help.text"),
+            **control("text"),
+        )  # fmt: skip
     elif settings.input == "random":
         st.number_input("n", 1, MAX_TOKENS, help=t("help.n"), **control("n"))
     elif settings.input == "upload":

@@ -1,15 +1,16 @@
 """The only place that touches the session, the URL and caches.
 
-A setting lives in a *carrier*: a hidden text field that Streamlit binds to the URL. Visible
-controls are set from the carriers before they are drawn and write them back when they change, so
-that a translated face never reaches the URL, and a control that is not on screen keeps its value.
+A setting is an entry of the session under its own name, written as the URL writes it. Visible
+controls are set from the settings before they are drawn and write them when they change, so that a
+translated face never reaches the URL, and a control that is not on screen keeps its value. All of
+them together are *carried* by few hidden text fields that Streamlit binds to the URL.
 """
 
 from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import streamlit as st
@@ -20,7 +21,7 @@ from mha_core.errors import InputError
 from mha_core.figures.pick import cell_of
 from mha_core.inputs import PRESETS
 from pages._ui.calculation import Calculation, calculate
-from pages._ui.settings import RULES, Notice, Settings
+from pages._ui.settings import CARRIERS, RULES, Notice, Settings, pack, unpack
 from pages._ui.text import LANGUAGES
 
 __all__ = [
@@ -28,15 +29,19 @@ __all__ = [
     "choose",
     "control",
     "dismiss",
+    "flip",
+    "flipped",
+    "guess",
     "load",
     "notices",
     "receive_upload",
     "theme",
+    "unflip",
     "upload_of",
     "upload_problem",
 ]
 
-TRACES_BYTES = 64 * 2**20
+TRACES_BYTES = 16 * 2**20
 
 
 def load() -> Settings:
@@ -45,63 +50,73 @@ def load() -> Settings:
     session.notices = []
     if "settled" not in session:
         query = st.query_params.to_dict()
-        settings, found = Settings.read(query)
+        settings, found = Settings.read(unpack(query))
         session.settled, session.url_notices = True, found
-        session.h_wanted = str(settings.h)
-        ours = {name: value for name, value in query.items() if name in RULES}
-        if settings.write() != ours:
-            others = {name: value for name, value in query.items() if name not in RULES}
-            st.query_params.from_dict({**others, **settings.write()})
+        _keep(settings)
+        session.h_wanted = session.h
+        wanted = {name: value for name, value in query.items() if name not in (*RULES, *CARRIERS)}
+        wanted.update((name, value) for name, value in pack(settings.write()).items() if value)
+        if wanted != query:
+            st.query_params.from_dict(wanted)
             st.rerun()
     else:
-        settings, found = _carried()
+        settings, found = _kept()
         session.notices.extend(found)
-        _carry(settings)
-    defaults = Settings()
+        _keep(settings)
+    carried = pack(settings.write())
     with st.container(key="urlstate"):
-        for name, rule in RULES.items():
-            default = rule.write(getattr(defaults, name))
-            st.text_input(name, default, key=name, bind="query-params", label_visibility="collapsed")
-    if session.h != str(settings.h):  # the browser's Back brought it
+        for name, value in carried.items():
+            if session.get(name) != value:
+                session[name] = value
+            st.text_input(name, key=name, bind="query-params", label_visibility="collapsed")
+    if (brought := {name: session[name] for name in CARRIERS}) != carried:  # by the browser's Back
+        settings, found = Settings.read(unpack(brought))
+        session.notices.extend(found)
+        _keep(settings)
         session.h_wanted = session.h
-    return _carried()[0]
+    return settings
 
 
 def language() -> str:
     """The language on screen: the chosen one, or before a choice the browser's."""
-    chosen = st.session_state.get("lang", st.query_params.get("lang", ""))
+    chosen = st.session_state.get("lang", unpack(st.query_params.to_dict()).get("lang", ""))
     browser = "zh" if (st.context.locale or "").lower().startswith("zh") else "en"
     return chosen if chosen in LANGUAGES else browser
 
 
-def _carried() -> tuple[Settings, tuple[Notice, ...]]:
-    values = {name: st.session_state[name] for name in RULES if name in st.session_state}
-    if values.get("input") == "upload" and (upload := _uploads().get(values.get("src", ""))) is not None:
+def _kept() -> tuple[Settings, tuple[Notice, ...]]:
+    values = {name: st.session_state[name] for name in RULES}
+    if values["input"] == "upload" and (upload := _uploads().get(values["src"])) is not None:
         values["d_model"] = str(upload.X.size(-1))
     return Settings.read(values)
 
 
-def _carry(settings: Settings) -> None:
+def _keep(settings: Settings) -> None:
     for name, rule in RULES.items():
-        if name in st.session_state and st.session_state[name] != (value := rule.write(getattr(settings, name))):
+        if st.session_state.get(name) != (value := rule.write(getattr(settings, name))):
             st.session_state[name] = value
 
 
-def control(settings: Settings, name: str, shown: Any = None) -> dict[str, Any]:
+def control(
+    settings: Settings, name: str, shown: Any = None, *, place: str = "", taken: Callable[[Any], Any] | None = None
+) -> dict[str, Any]:
     """Arguments that tie a visible widget to a setting: its key and its callback.
 
     ``shown`` is what the widget shows instead of the setting (the browser's language, say, while
-    none was chosen).
+    none was chosen); ``place`` tells a second widget for the same setting from the first; ``taken``
+    makes the setting of what the widget says, where that is something else.
     """
-    key = f"ui_{name}"
+    key = f"ui_{place}{name}"
     st.session_state[key] = getattr(settings, name) if shown is None else shown
-    return {"key": key, "on_change": _chosen, "args": (name,)}
+    return {"key": key, "on_change": _chosen, "args": (name, key, taken)}
 
 
-def _chosen(name: str) -> None:
-    value = st.session_state[f"ui_{name}"]
+def _chosen(name: str, key: str, taken: Callable[[Any], Any] | None) -> None:
+    value = st.session_state[key]
     if value is None:  # a segmented control that was clicked off keeps its value
         return
+    if taken is not None:
+        value = taken(value)
     if name == "h":
         st.session_state.h_wanted = str(value)
     elif name == "d_model":
@@ -116,6 +131,17 @@ def _chosen(name: str) -> None:
 def choose(name: str, value: Any) -> None:
     """Write a setting from a callback."""
     st.session_state[name] = RULES[name].write(value)
+
+
+def guess(key: str) -> dict[str, Any]:
+    """Arguments of a widget that asks for a guess: it stays for the session, whatever page is opened meanwhile."""
+    st.session_state[f"ui_guess_{key}"] = st.session_state.get(f"guess_{key}")
+    return {"key": f"ui_guess_{key}", "on_change": _guessed, "args": (key,)}
+
+
+def _guessed(key: str) -> None:
+    if (value := st.session_state[f"ui_guess_{key}"]) is not None:
+        st.session_state[f"guess_{key}"] = value
 
 
 def _enter_or_leave_fixed(chosen: str) -> None:
@@ -135,9 +161,29 @@ def picked(chart: str) -> None:
     points = st.session_state[chart]["selection"]["points"]
     if not points:
         return
-    pickables = st.session_state[f"picks_{chart}"][points[0]["curve_number"]]
-    for name, index in cell_of(pickables, points[0]["point_index"]).items():
+    for name, index in _cell(chart, points[0]).items():
         choose(name, index)
+
+
+def _cell(chart: str, point: Mapping[str, int]) -> dict[str, int]:
+    return cell_of(st.session_state[f"picks_{chart}"][point["curve_number"]], point["point_index"])
+
+
+def flip(cells: Iterable[tuple[int, int]]) -> None:
+    """Callback: change these (query, key) of one's own mask from allowed to forbidden and back."""
+    choose("flipped", RULES["flipped"].read(st.session_state.flipped) ^ frozenset(cells))
+
+
+def unflip() -> None:
+    """Callback: no mask of one's own."""
+    choose("flipped", frozenset())
+
+
+def flipped(chart: str) -> None:
+    """Callback of a chart: a click on a cell changes the mask there, and chooses the cell."""
+    if (points := st.session_state[chart]["selection"]["points"]) and (cell := _cell(chart, points[0])):
+        flip([(cell["query"], cell["key"])])
+        picked(chart)
 
 
 def notices() -> list[Notice]:

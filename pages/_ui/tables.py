@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from mha_core.metrics import METRICS
 from pages._ui.calculation import Calculation
 from pages._ui.text import Words
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["heads"]
 
 
 def heads(t: Words, calculation: Calculation) -> pd.DataFrame:
     """A row a head: what it was designed to look at, then every metric of a single head."""
+    import pandas as pd  # 66 MB that a session without a table does not need
+
     h = calculation.trace.sizes["h"]
     columns: dict[str, list[str]] = {}
     if calculation.reports:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mha_core.inputs import POCKET
-from pages._ui.settings import RULES, OneOf, Settings, Switch, Text, Whole, divisors, nearest_divisor
+from pages._ui.settings import RULES, Indices, OneOf, Pairs, Settings, Switch, Text, Whole, divisors, nearest_divisor
 
 
 def some_value(rule, rng):
@@ -19,6 +19,10 @@ def some_value(rule, rng):
             return rng.choice(codes)
         case Switch():
             return rng.random() < 0.5
+        case Indices(high):
+            return tuple(sorted(rng.sample(range(high + 1), rng.randint(0, high))))
+        case Pairs(high):
+            return frozenset((rng.randint(0, high), rng.randint(0, high)) for _ in range(rng.randint(0, 9)))
         case Text(longest):
             return "".join(rng.choice("ab 猫&=#%\"<'\\`$é") for _ in range(rng.randint(0, min(longest, 12))))
 
