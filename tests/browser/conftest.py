@@ -1,31 +1,31 @@
 """One server and one Chromium for all browser tests. In CI a missing browser is an error."""
 
 import os
+import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 from urllib.parse import parse_qsl
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
+from pages._ui.settings import unpack
 from tests.browser.serve import FLAGS, chromium_path, serve
 
 # Streamlit's own: it asks for these below a page's path first, and finds them at the root
 KNOWN_404 = ("/_stcore/health", "/_stcore/host-config")
 
-# Counts the app's finished runs, so that a test can wait for the one that follows what it does
-COUNT_RUNS = """
-    window.finishedRuns = 0;
-    document.addEventListener('DOMContentLoaded', () => {
-        let last;
-        new MutationObserver(() => {
-            const state = document.querySelector('[data-testid=stApp]')?.dataset.testScriptState;
-            if (state !== last && (last = state) === 'notRunning') window.finishedRuns++;
-        }).observe(document, {subtree: true, childList: true, attributeFilter: ['data-test-script-state']});
-    });
-"""
-IDLE = "document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'"
+IDLE = """async () => {
+    while (document.querySelector('[data-testid=stApp]')?.dataset.testScriptState !== 'notRunning')
+        await new Promise(done => setTimeout(done, 20));
+    for (let i = 0; i < 3; i++)
+        await new Promise(done => requestIdleCallback(() => requestAnimationFrame(done)));
+}"""
+
+runs: Counter[Page] = Counter()
+"""How often the app has run to its end in each page."""
 
 
 @pytest.fixture(scope="session")
@@ -54,6 +54,7 @@ class Visit(list[str]):
         page.on("console", lambda message: message.type == "error" and self._console(message.text, message.location))
         page.on("pageerror", lambda error: self.append(f"error: {error}"))
         page.on("request", lambda request: self._request(request.url, address))
+        page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: self._received(page, frame)))
         page.on("dialog", lambda dialog: (self.append(f"dialog: {dialog.message}"), dialog.dismiss()))
 
     def _console(self, text: str, location: dict[str, object]) -> None:
@@ -64,26 +65,42 @@ class Visit(list[str]):
         if not url.startswith((address, address.replace("http", "ws"), "data:", "blob:")):
             self.append(f"request: {url}")
 
+    def _received(self, page: Page, frame: str | bytes) -> None:
+        message = ForwardMsg.FromString(frame) if isinstance(frame, bytes) else ForwardMsg()
+        if message.WhichOneof("type") == "script_finished" and message.script_finished == message.FINISHED_SUCCESSFULLY:
+            runs[page] += 1
+
 
 @contextmanager
-def visit(browser: Browser, address: str, **options: Any) -> Iterator[Page]:
-    """A fresh session at 1440×900; fails on console errors, dialogs and requests to elsewhere."""
-    settings = {"viewport": {"width": 1440, "height": 900}, "locale": "en-US", "base_url": address, **options}
-    context = browser.new_context(**settings)
-    context.set_default_timeout(20_000)
-    context.add_init_script(COUNT_RUNS)
+def window(browser: Browser, address: str) -> Iterator[BrowserContext]:
+    """A browser that has never been here: 1440×900, English."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, locale="en-US", base_url=address)
+    context.set_default_timeout(30_000)
+    context.add_init_script("localStorage.clear()")  # Streamlit keeps there whether the sidebar is open
+    yield context
+    context.close()
+
+
+@pytest.fixture(scope="session")
+def context(browser: Browser, address: str) -> Iterator[BrowserContext]:
+    with window(browser, address) as context:
+        yield context
+
+
+@contextmanager
+def visit(context: BrowserContext, address: str) -> Iterator[Page]:
+    """A fresh session; fails on console errors, dialogs and requests to elsewhere."""
     page = context.new_page()
     problems = Visit(page, address)
-    try:
-        yield page
-    finally:
-        context.close()
+    yield page
+    page.close()
     assert not problems
 
 
 @pytest.fixture
-def page(browser: Browser, address: str) -> Iterator[Page]:
-    with visit(browser, address) as page:
+def page(context: BrowserContext, address: str) -> Iterator[Page]:
+    """A fresh session at 1440×900; the browser keeps Streamlit's scripts from test to test."""
+    with visit(context, address) as page:
         yield page
 
 
@@ -95,15 +112,19 @@ def settle(page: Page) -> None:
 
 def idle(page: Page) -> None:
     """Wait until the app has run, whether or not there is a picture."""
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning] [data-testid=stHeading]")
+    page.wait_for_selector("[data-testid=stApp] [data-testid=stHeading]")
+    page.evaluate(IDLE)
 
 
 @contextmanager
 def rerun(page: Page) -> Iterator[None]:
     """Wait for the run that what is done inside asks for."""
-    before = page.evaluate("finishedRuns")
+    before, deadline = runs[page], time.monotonic() + 30
     yield
-    page.wait_for_function(f"before => finishedRuns > before && {IDLE}", arg=before)
+    while runs[page] == before:
+        assert time.monotonic() < deadline, "the app did not run again"
+        page.wait_for_timeout(20)
+    page.evaluate(IDLE)
 
 
 def slide(page: Page, label: str, key: str = "ArrowRight", times: int = 1) -> None:
@@ -142,8 +163,8 @@ def upload(page: Page, name: str, data: bytes) -> None:
 
 
 def query(page: Page) -> dict[str, str]:
-    """What the address says (``page.url`` lags behind)."""
-    return dict(parse_qsl(page.evaluate("location.search")[1:]))
+    """The settings in the address (``page.url`` lags behind)."""
+    return unpack(dict(parse_qsl(page.evaluate("location.search")[1:])))
 
 
 def drawn(page: Page) -> str:
