@@ -120,6 +120,8 @@ def _dots(spans: Spans, dots: int, gap: float = 0.0) -> tuple[Array, Array]:
     """The dots that spans cover, and which of the spans covers each."""
     starts = np.rint(spans.starts * dots).astype(int)
     stops = np.rint(spans.stops * dots).astype(int)
+    touching = np.isclose(spans.stops[:-1], spans.starts[1:])  # the two may round apart, and would leave a hole
+    stops[:-1] = np.where(touching, starts[1:], stops[:-1])
     stops[:-1] -= round(gap * dots)
     dot = np.arange(starts[0], max(stops[-1], starts[0] + 1))
     owner = np.searchsorted(starts, dot, "right") - 1

@@ -95,7 +95,7 @@ def _pocket(settings: Settings, upload: UploadedInput | None):
 
 def _upload(settings: Settings, upload: UploadedInput | None):
     if upload is None:
-        raise LookupError("upload")
+        raise LookupError("upload_gone")
     return upload.tokens, upload.X
 
 

@@ -76,7 +76,7 @@ def error(t: Words, problem: Exception) -> None:
     if isinstance(problem, InputError):
         sentence = t(f"error.{problem.key}", **{name: code(value) for name, value in problem.values.items()})
     else:
-        sentence = t("error.upload_gone")
+        sentence = t(f"error.{problem.args[0]}")
     st.error(sentence, icon=":material/error:")
 
 

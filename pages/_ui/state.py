@@ -240,7 +240,7 @@ def calculation(settings: Settings) -> Calculation:
     """
     upload = upload_of(settings)
     if settings.input == "upload" and upload is None:  # what another session uploaded is not this one's to see
-        raise LookupError("upload")
+        raise LookupError("upload_gone" if settings.src else "upload_none")
     cache, lock = _traces()
     key = settings.calculation()
     with lock:

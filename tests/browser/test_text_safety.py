@@ -7,7 +7,7 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from mha_core.inputs import MAX_CHARACTERS, tokenize
-from pages._ui.settings import RULES
+from pages._ui.settings import RULES, Text
 from pages._ui.text import code
 from tests.browser.conftest import idle, settle, upload, write
 
@@ -68,8 +68,7 @@ N = 20
 MADE_OF_TEXT = """
     [...document.querySelectorAll(`[data-testid=stApp] :is(a, img, script, iframe, object, embed, link, meta, base,
         form, video, audio, math, mjx-container, .katex, .MathJax, [onerror], [onload],
-        [data-testid=stAlert] [style*=color],
-        [data-testid=stAlert] a, [data-testid=stIconMaterial][aria-label=home])`)]
+        [data-testid=stAlert] [style*=color], [data-testid=stIconMaterial][aria-label=home])`)]
     .filter(element => !element.matches(`[data-testid=stSkipToContent], [data-testid=stSidebarNav] *,
         [data-testid=stPageLink] *`))
     .map(element => element.outerHTML.slice(0, 200))
@@ -78,7 +77,7 @@ TEXTS = "[...document.querySelectorAll('.js-plotly-plot text')].map(text => text
 
 
 def open_text(page, text):
-    page.goto(f"/?h=8&weights=random&input=text&text={quote(text)}")
+    page.goto(f"/?d_model=8&h=2&weights=random&input=text&text={quote(text)}")
     idle(page)
 
 
@@ -94,7 +93,7 @@ def size(page):
 
 @pytest.fixture(scope="module")
 def plain(context):
-    """The picture of twenty plain words: its size and how many texts are on it."""
+    """The picture of plain words: its size and how many texts are on it."""
     page = context.new_page()
     open_text(page, "word " * N)
     yield size(page), len(page.evaluate(TEXTS))
@@ -140,7 +139,7 @@ def test_text_in_the_address_is_as_harmless(page, plain, payload):
 
 
 def test_bytes_that_are_no_text_are_shown_as_replacements(page, plain):
-    page.goto(f"/?h=8&weights=random&input=text&text=%ED%A0%80%FF%C0%AF{quote(' word' * (N - 6))}")
+    page.goto(f"/?d_model=8&h=2&weights=random&input=text&text=%ED%A0%80%FF%C0%AF{quote(' word' * (N - 6))}")
     settle(page)
     is_plain(page, plain)
 
@@ -229,7 +228,7 @@ def test_a_bad_cell_in_a_table_is_only_text(page):
 
 
 def test_bad_values_in_the_address_are_only_text(page, plain):
-    names = [name for name in RULES if name not in ("text", "lang", "src")]
+    names = [name for name, rule in RULES.items() if name != "lang" and not isinstance(rule, Text)]
     wrong = [payload for payload in PAYLOADS if payload not in ("007", "true")]
     for start in range(0, len(wrong), len(names)):
         given = wrong[start : start + len(names)]

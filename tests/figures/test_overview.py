@@ -296,3 +296,10 @@ def test_wrong_arguments_are_named(trace_of, arguments, message):
         overview(trace_of(), **given)
     with pytest.raises(KeyError, match="themes are light, dark"):
         overview(trace_of(), tokens(6), theme="sepia")
+
+
+@pytest.mark.parametrize("h", [8, 12, 16])
+@pytest.mark.parametrize("n", [8, 16, 20, 32, 40, 64, 128, 256])
+def test_a_mask_is_cleared_without_a_hole_at_any_size(trace_of, n, h):
+    picture = overview(trace_of(n, h, 48, mask=torch.ones(n, n).tril().bool()), tokens(n))
+    assert np.array(image(picture)).shape == (668, 2260)

@@ -130,6 +130,11 @@ def test_choosing_own_text_begins_with_the_sentence_that_was_there():
     assert at.get("plotly_chart")
 
 
+def test_before_the_first_upload_the_page_asks_for_one():
+    (error,) = open_app(input="upload").error
+    assert error.value == "No table yet: upload a CSV or NPY file at the left."
+
+
 def test_a_lost_upload_says_so():
     at = open_app(input="upload", src="up-12345678")
     assert len(at.error) == 1

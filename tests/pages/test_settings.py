@@ -4,11 +4,25 @@ import random
 from dataclasses import fields
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mha_core.inputs import POCKET
-from pages._ui.settings import RULES, Indices, OneOf, Pairs, Settings, Switch, Text, Whole, divisors, nearest_divisor
+from pages._ui.settings import (
+    CARRIERS,
+    RULES,
+    Indices,
+    OneOf,
+    Pairs,
+    Settings,
+    Switch,
+    Text,
+    Whole,
+    divisors,
+    nearest_divisor,
+    pack,
+    unpack,
+)
 
 
 def some_value(rule, rng):
@@ -44,7 +58,7 @@ values = st.one_of(
 )
 
 
-@settings(max_examples=1000)
+@settings(max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(keys, values, max_size=8))
 def test_no_query_string_raises_and_each_bad_value_is_named(query):
     read, notices = Settings.read(query)
@@ -100,3 +114,18 @@ def test_what_is_only_looked_at_does_not_decide_what_is_computed():
 def some_other(row, rule):
     rng = random.Random(0)
     return next(value for _ in range(99) if (value := some_value(rule, rng)) != row.default)
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_an_address_carries_every_setting_in_one_parameter_beside_what_users_type(seed):
+    rng = random.Random(seed)
+    some = Settings(**{name: some_value(rule, rng) for name, rule in RULES.items()}).consistent()[0]
+    carried = pack(some.write())
+    assert tuple(carried) == CARRIERS
+    assert Settings.read(unpack(carried)) == (some, ())
+
+
+def test_plain_parameters_are_understood_beside_the_packed_one():
+    read, notices = Settings.read(unpack({"set": "d_model.128~h.8~mask.foo~nonsense~.x", "seed": "3"}))
+    assert (read.d_model, read.h, read.seed) == (128, 8, 3)
+    assert [notice.values["name"] for notice in notices] == ["mask"]
