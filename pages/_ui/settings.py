@@ -260,28 +260,31 @@ def nearest_divisor(d_model: int, h: int) -> int:
     return min(divisors(d_model), key=lambda candidate: abs(candidate - h))
 
 
-CARRIERS = ("set", "text", "context")
-"""The parameters of an address: what users type stands by itself, all other settings together in ``set``."""
+TYPED = {"words": "text", "second": "context"}
+"""The parameters that carry what users type, and the settings they carry."""
+CARRIERS = ("set", *TYPED)
+"""The parameters of an address. None is named as a setting: a session has an entry for each of both."""
 
 
 def pack(written: Mapping[str, str]) -> dict[str, str]:
-    """Settings as an address has them: ``set=d_model.128~h.8`` beside ``text`` and ``context``.
+    """Settings as an address has them: ``set=d_model.128~h.8``, and beside it what users type.
 
     One parameter is one hidden field in the page, and thirty of them would cost a third of a slider's answer.
 
     >>> pack({"d_model": "128", "temperature": "0.5", "text": "a~b"})
-    {'set': 'd_model.128~temperature.0.5', 'text': 'a~b', 'context': ''}
+    {'set': 'd_model.128~temperature.0.5', 'words': 'a~b', 'second': ''}
     """
-    together = "~".join(f"{name}.{value}" for name, value in written.items() if name not in CARRIERS)
-    return {"set": together, **{name: written.get(name, "") for name in CARRIERS[1:]}}
+    together = "~".join(f"{name}.{value}" for name, value in written.items() if name not in TYPED.values())
+    return {"set": together, **{carrier: written.get(name, "") for carrier, name in TYPED.items()}}
 
 
 def unpack(query: Mapping[str, str]) -> dict[str, str]:
-    """The settings in an address, from ``set`` or by their own names (``?h=8`` is understood as well).
+    """The settings in an address, from its carriers or by their own names (``?h=8`` is understood as well).
 
-    >>> unpack({"set": "d_model.128~temperature.0.5", "h": "8", "utm": "x"})
-    {'d_model': '128', 'temperature': '0.5', 'h': '8', 'utm': 'x'}
+    >>> unpack({"set": "d_model.128~temperature.0.5", "words": "a", "h": "8", "utm": "x"})
+    {'d_model': '128', 'temperature': '0.5', 'text': 'a', 'h': '8', 'utm': 'x'}
     """
     parts = (part.partition(".") for part in query.get("set", "").split("~"))
-    packed = {name: value for name, dot, value in parts if dot and name in RULES and name not in CARRIERS}
-    return {**packed, **{name: value for name, value in query.items() if name != "set"}}
+    carried = {name: value for name, dot, value in parts if dot and name in RULES}
+    carried |= {name: query[carrier] for carrier, name in TYPED.items() if carrier in query}
+    return {**carried, **{name: value for name, value in query.items() if name not in CARRIERS}}
