@@ -247,8 +247,9 @@ def calculation(settings: Settings) -> Calculation:
         if (known := cache.get(key)) is not None:
             return known
     computed = calculate(settings, upload)
-    with lock:
-        cache[key] = computed
+    if computed.bytes <= TRACES_BYTES:  # the very largest are computed each time
+        with lock:
+            cache[key] = computed
     return computed
 
 
