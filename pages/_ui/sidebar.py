@@ -89,8 +89,7 @@ def _mask(settings: Settings, t: Words) -> None:
     st.selectbox(
         t("sidebar.mask"), kinds, format_func=lambda key: t(f"mask.{key}"), help=t("help.mask"), **control("mask")
     )
-    n = state.token_count(settings)
-    if kinds[settings.mask].default_size is not None and n:
+    if kinds[settings.mask].default_size is not None and (n := state.token_count(settings)):
         _, size = mask_kind(settings, n)
         label = t(f"sidebar.mask_size.{settings.mask}")
         st.number_input(label, 1, n, help=t("help.mask_size"), **control("mask_size", shown=size))
