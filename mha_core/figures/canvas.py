@@ -54,6 +54,7 @@ class Canvas:
         self._hatched: list[Box] = []
         self._hovers: dict[tuple[bytes, str], list[Answer]] = {}
         self._picks: dict[str, list[tuple[Pickable, Array, Array, Array]]] = {}
+        self._added: list[dict[str, Any]] = []
         self._reach = 0.0
         self._names = (Names(width / 1e4), Names(height / 1e4))
 
@@ -88,6 +89,10 @@ class Canvas:
     def stroke(self, path: str, colour: str, width: float) -> None:
         """A line along an SVG path (M, L, C, Z) in canvas pixels, below everything else."""
         self._strokes.setdefault((colour, width), []).append(path)
+
+    def add(self, trace: dict[str, Any]) -> None:
+        """A Plotly trace in canvas pixels, above the image and what was added before, below dots and text."""
+        self._added.append(trace)
 
     def dot(self, x: float, y: float, size: float, colour: str, symbol: str = "circle") -> None:
         """A disc, or another of Plotly's symbols, above the image and below the text."""
@@ -193,7 +198,7 @@ class Canvas:
     def picture(self) -> Picture:
         """The figure."""
         hovers = [hover_trace(template, answers) for (_, template), answers in self._hovers.items()]
-        traces = [self.raster.trace(), *hovers]
+        traces = [self.raster.trace(), *hovers, *self._added]
         picks = {}
         for template, parts in self._picks.items():
             pickables, x, y, values = zip(*parts, strict=True)
