@@ -32,7 +32,11 @@ def of_mode(picture, mode):
 
 
 def texts(picture):
-    return {text: (x, y) for trace in of_mode(picture, "text") for text, x, y in zip(trace.text, trace.x, trace.y)}
+    return {
+        text: (x, y)
+        for trace in of_mode(picture, "text")
+        for text, x, y in zip(trace.text, trace.x, trace.y, strict=True)
+    }
 
 
 @pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
@@ -100,7 +104,7 @@ def test_texts_of_ticks_do_not_run_into_each_other():
     panel = chart.panel(Box(100, 50, 200, 250), x_ticks=[(i, "10,000") for i in range(20)], x_range=(0, 19))
     panel.line([0, 19], [0, 1], LIGHT.Q)
     (trace,) = of_mode(chart.picture(), "text")
-    x = sorted(x for text, x in zip(trace.text, trace.x) if text == "10,000")
+    x = sorted(x for text, x in zip(trace.text, trace.x, strict=True) if text == "10,000")
     assert 2 <= len(x) <= 3 and min(np.diff(x)) > 40
 
 

@@ -88,7 +88,7 @@ def test_stopping_closes_the_work_and_keeps_its_points():
 def test_who_stops_in_the_queue_leaves_it():
     works = [Steps() for _ in range(3)]
     jobs = Jobs(slots=1)
-    first, second, third = (jobs.start(work) for work in works)
+    _first, second, third = (jobs.start(work) for work in works)
     second.stop()
     assert second.status().state == "stopped" and third.status().before == 0
     works[0].go.set()

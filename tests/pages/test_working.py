@@ -85,7 +85,7 @@ def test_the_outcome_says_what_it_was_started_with(app):
     assert "('short',)" in said(app)[1]
 
 
-@pytest.mark.parametrize("kind, sentence", [("wrong", "an error of ours"), ("input", "holds no word")])
+@pytest.mark.parametrize(("kind", "sentence"), [("wrong", "an error of ours"), ("input", "holds no word")])
 def test_what_fails_says_so_and_leaves_what_was_there(app, kind, sentence):
     start(app)
     until(app, lambda: len(app.text) == 2)
