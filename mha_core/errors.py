@@ -34,6 +34,16 @@ SENTENCES: Mapping[str, str] = MappingProxyType(
         "file_text": "{file} is neither NPY nor UTF-8 text; save it as CSV or with numpy.save",
         "file_csv": "{file} cannot be read as CSV ({reason}); save it again as plain CSV",
         "file_empty": "{file} is empty; give at least one row of numbers",
+        "toy_time": "the training has used {most} s of CPU at step {step} of {steps}; choose fewer steps, features or "
+        "heads",
+        "toy_diverged": "the loss is no longer a finite number at step {step}; choose a smaller learning rate",
+        "weights_size": "{file} has {size} bytes; at most {most} are read: give the weights of a toy task",
+        "weights_format": "{file} is not a safetensors file that can be read; give one that was downloaded here",
+        "weights_task": "{file} names the task {task}; the tasks are {tasks}: give weights that were trained here",
+        "weights_told": "{file} says {name}={value}, which no model of its task has; give one that was downloaded here",
+        "weights_tensor": "{file}: {name} is {found}; a model of this task and size has {wanted}: give the weights "
+        "as they were downloaded",
+        "weights_finite": "{file}: {name} holds {value}; weights are finite numbers within ±{most}: give others",
     }
 )
 """English, by key."""
