@@ -309,10 +309,19 @@ class Panel:
         self._draw_axes()
         for one in self._drawn:
             one()
-        lowest = -math.inf
-        for x, y, text, colour in sorted(self._labels, key=lambda label: label[1]):
-            lowest = max(y, lowest + _APART)
-            self._canvas.text(x, lowest, text, size=_LABEL, bold=True, colour=colour)
+        labels = sorted(self._labels, key=lambda label: label[1])
+        for (x, _, text, colour), y in zip(labels, self._apart([y for _, y, _, _ in labels]), strict=True):
+            self._canvas.text(x, y, text, size=_LABEL, bold=True, colour=colour)
+
+    def _apart(self, heights: list[float]) -> list[float]:
+        """Heights of labels, downwards, moved so far that each can be read: down, and up again from the bottom."""
+        for index in range(1, len(heights)):
+            heights[index] = max(heights[index], heights[index - 1] + _APART)
+        lowest = self.box.bottom
+        for index in reversed(range(len(heights))):
+            heights[index] = min(heights[index], lowest)
+            lowest = heights[index] - _APART
+        return heights
 
     def _draw_axes(self) -> None:
         canvas, box, theme = self._canvas, self.box, self._canvas.theme
