@@ -18,7 +18,7 @@ from pages._ui.text import Words, code
 
 __all__ = ["View", "alt", "changed", "figure_words", "formulas", "notice", "rounding", "view"]
 
-WORDLESS = ("random", "upload", "pocket")
+WORDLESS = ("random", "upload", "pocket", "trained")
 """Inputs that are not sentences: a second sentence would not be of their kind."""
 
 

@@ -27,4 +27,8 @@ PAGES: tuple[PageRow, ...] = (
     PageRow("project", "walk", ":material/call_split:"),
     PageRow("attend", "walk", ":material/visibility:"),
     PageRow("combine", "walk", ":material/merge:"),
+    PageRow("scale", "why", ":material/straighten:"),
+    PageRow("order", "why", ":material/swap_vert:"),
+    PageRow("cost", "why", ":material/speed:"),
+    PageRow("faithfulness", "why", ":material/fact_check:"),
 )

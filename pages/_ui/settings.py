@@ -13,6 +13,12 @@ from typing import Any, Protocol
 
 from mha_core.inputs import D_MODEL_RANGE, MAX_CHARACTERS, MAX_HEADS, MAX_TOKENS, POCKET, PRESETS
 from mha_core.masks import MASKS
+from mha_core.model_sizes import MODEL_SIZES
+from mha_core.order import CASES as ORDER_CASES
+from mha_core.random_queries import MOST_D_K
+from mha_core.reorder import REORDERS
+from mha_core.sizes import DTYPE_BYTES
+from mha_core.toy_tasks import TOY_TASKS
 
 __all__ = [
     "RULES", "Indices", "Notice", "OneOf", "Pairs", "Settings", "Switch", "Text", "Whole",
@@ -151,13 +157,17 @@ def control(default: Any, rule: Rule, *, view: bool = False) -> Any:
     return field(default=default, metadata={"rule": rule, "view": view})
 
 
-INPUTS = (*(preset.key for preset in PRESETS), "pocket", "text", "random", "upload")
+INPUTS = (*(preset.key for preset in PRESETS), "pocket", "text", "random", "upload", "trained")
 WEIGHTS = ("designed", "random")
 VIEWS = ("all", "versus")
 LABS = ("", "ledger", "nudge", "times", "tie", "split", "bias")
 ATTEND_LABS = ("divide", "values", "lines", "masking", "axis", "own", "cross")
 TEMPERATURES = ("0.25", "0.5", "1", "2", "4")
 FACTORS = ("0.33", "2", "3", "5")
+RATES = ("0.1", "0.03", "0.01")
+MAX_SEQUENCES = 16
+TASKS = tuple(task.key for task in TOY_TASKS)
+MAX_COMPARED, MOST_STEPS = 4, 1000
 
 
 @dataclass(frozen=True)
@@ -170,7 +180,9 @@ class Settings:
     input: str = control("cat", OneOf(INPUTS))
     text: str = control("", Text(MAX_CHARACTERS))
     n: int = control(8, Whole(1, MAX_TOKENS))
-    src: str = control("", Text(16))
+    src: str = control("", Text(16))  # what no address can hold: an upload, a trained model
+    sequence: int = control(0, Whole(0, MAX_SEQUENCES - 1))  # of a trained model's task
+    layer: int = control(0, Whole(0, 1))  # of a trained model
     weights: str = control("designed", OneOf(WEIGHTS))
     seed: int = control(0, Whole(0, 9999))
     bias: bool = control(False, Switch())
@@ -178,7 +190,7 @@ class Settings:
     mask: str = control("none", OneOf(tuple(kind.key for kind in MASKS)))
     mask_size: int = control(0, Whole(0, MAX_TOKENS))  # 0: what the kind of mask proposes
     head: int = control(0, Whole(0, MAX_HEADS - 1), view=True)
-    query: int = control(0, Whole(0, MAX_TOKENS - 1), view=True)  # the chosen cell: pages clamp it to what there is
+    query: int = control(1, Whole(0, MAX_TOKENS - 1), view=True)  # the chosen cell: pages clamp it to what there is
     key: int = control(0, Whole(0, MAX_TOKENS - 1), view=True)
     feature: int = control(0, Whole(0, D_MODEL_RANGE[1] - 1), view=True)
     view: str = control("all", OneOf(VIEWS), view=True)
@@ -194,6 +206,27 @@ class Settings:
     hand: str = control("score", OneOf(("score", "value")), view=True)  # which half is written out
     flipped: frozenset[tuple[int, int]] = control(frozenset(), Pairs(MAX_TOKENS - 1), view=True)  # (query, key)
     context: str = control("", Text(200), view=True)  # a second sentence, for cross-attention
+    order_case: int = control(0, Whole(0, len(ORDER_CASES) - 1), view=True)  # what tells places apart: of ORDER_CASES
+    reorder: str = control("shuffle", OneOf(REORDERS), view=True)
+    reorder_seed: int = control(0, Whole(0, 99), view=True)
+    task: str = control("copy", OneOf(TASKS), view=True)  # heads: what is learnt
+    compared: tuple[int, ...] = control((), Indices(MAX_COMPARED - 1), view=True)  # rows of its sizes; none: all
+    toy_seed: int = control(0, Whole(0, 9999), view=True)
+    toy_steps: int = control(0, Whole(0, MOST_STEPS), view=True)  # 0: the task's own
+    looked_at: int = control(-1, Whole(-1, MAX_COMPARED - 1), view=True)  # the model whose heads are taken away
+    taken: tuple[int, ...] = control((), Indices(MAX_COMPARED * 2 - 1), view=True)  # its heads that are off
+    slide: int = control(0, Whole(0, 100), view=True)  # faithfulness: % of the way to the other weights
+    draw_d_k: int = control(0, Whole(0, MOST_D_K), view=True)  # scale: of the random queries; 0: the calculation's
+    draw_n: int = control(16, Whole(1, MAX_TOKENS), view=True)  # keys of a random query
+    draw_by: str = control("sqrt", OneOf(("sqrt", "one", "d_k")), view=True)  # what their scores are divided by
+    race_rate: str = control("0.1", OneOf(RATES), view=True)  # the learning rate with and without √d_k
+    cost_of: str = control("", OneOf(("", *(row.key for row in MODEL_SIZES))), view=True)  # "": this calculation
+    cost_n: int = control(0, Whole(0, 2**17), view=True)  # 0: the calculation's, or the model's
+    kv_heads: int = control(0, Whole(0, 128), view=True)  # heads that share keys; 0: the calculation's, or the model's
+    cost_batch: int = control(1, Whole(1, 1024), view=True)
+    cost_layers: int = control(0, Whole(0, 200), view=True)  # 0: the model's
+    cost_dtype: str = control("", OneOf(("", *DTYPE_BYTES)), view=True)
+    cost_steps: bool = control(False, Switch(), view=True)  # whether the table of steps is shown
 
     @classmethod
     def read(cls, query: Mapping[str, str]) -> tuple[Settings, tuple[Notice, ...]]:

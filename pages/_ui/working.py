@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from mha_core.errors import InputError
 from pages._ui import layout
@@ -55,6 +56,8 @@ def work(
     show: Callable[[tuple[Any, ...], bool], None],
     key: tuple[Any, ...] = (),
     slots: int = 1,
+    label: str = "",
+    row: DeltaGenerator | None = None,
 ) -> Outcome | None:
     """A button that starts work, what is to be seen while it runs, and what came of it.
 
@@ -69,6 +72,8 @@ def work(
             and is told whether there will be no more.
         key: the settings it is started with, to tell later whether they have changed since.
         slots: 2 to run alone in the process.
+        label: another text for it.
+        row: where the button goes; a row of its own when None.
 
     Returns:
         What came of the last work that ended; None before the first.
@@ -79,13 +84,14 @@ def work(
     if status is not None and not status.live:
         _end(name, status)
         status = None
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with row or st.container(horizontal=True, vertical_alignment="center"):
         if status is None:
-            label = t(f"{name}.start") if f"{name}.start" in t else t("work.start")
-            st.button(label, key=f"start_{name}", type="primary", on_click=_start, args=(name, make, key, slots))
+            label = label or _own_label(t, name)
+            begin = name, make, key, slots
+            st.button(label, key=f"start_{name}", type="primary", on_click=_start, args=begin)
         else:
             st.button(t("work.stop"), key=f"stop_{name}", on_click=_stop, args=(name,))
-        _say_failed(t, session.get(f"failed_{name}"))
+    _say_failed(t, session.get(f"failed_{name}"))
 
     @st.fragment(run_every=EVERY if status is not None else None)
     def look() -> None:
@@ -105,6 +111,10 @@ def work(
 
     look()
     return outcome_of(name)
+
+
+def _own_label(t: Words, name: str) -> str:
+    return t(f"{name}.start") if f"{name}.start" in t else t("work.start")
 
 
 def _start(name: str, make: Callable[[], Generator[Any, None, Any]], key: tuple[Any, ...], slots: int) -> None:

@@ -69,7 +69,17 @@ SETTINGS: dict[str, tuple[str, dict[str, object]]] = {
     "project, h 8, n 16, d_model 64": ("project", {**SMALL, "weights": "random"}),  # designed Q knows no seed
     "attend, h 8, n 16, d_model 64": ("attend", SMALL),
     "combine, h 8, n 16, d_model 64": ("combine", SMALL),
+    "scale, h 8, n 16, d_model 64": ("scale", SMALL),
+    "order, h 8, n 16, d_model 64": ("order", {**SMALL, "weights": "random", "order_case": 1}),
+    "cost, h 8, n 16, d_model 64": ("cost", SMALL),
+    "faithfulness, h 8, n 16, d_model 64": ("faithfulness", {**SMALL, "slide": 40}),
 }
+SLIDERS = {
+    "scale": "d_k of the random queries",
+    "cost": "n",
+    "faithfulness": "Slide the weights towards others with the same output",
+}
+"""Pages whose first picture another slider moves: only that step there."""
 FIRST = next(iter(SETTINGS))
 AIMED = [name for name in SETTINGS if name.endswith("h 8, n 16, d_model 64")]
 AIM_F1, AIM_KB, AIM_CPU, AIM_RSS = 3.0, 120.0, 15.0, 350.0
@@ -78,9 +88,9 @@ AIM_F1, AIM_KB, AIM_CPU, AIM_RSS = 3.0, 120.0, 15.0, 350.0
 WATCH = """
 window.bench = (() => {
   const images = document.getElementsByTagName("image")  // live, so that a look is cheap
-  const within = (image, layer) => image.closest(".js-plotly-plot " + layer)
+  const within = (image, layer) => image.closest(`.js-plotly-plot [class*=${layer}]`)  // with a hatch, imagelayer2
   const drawn = () =>
-    [...images].find(image => within(image, ".imagelayer")) ?? [...images].find(image => within(image, ".heatmaplayer"))
+    [...images].find(image => within(image, "imagelayer")) ?? [...images].find(image => within(image, "heatmaplayer"))
   const address = image => image.getAttribute("href") ?? image.getAttributeNS("http://www.w3.org/1999/xlink", "href")
   const frame = () => new Promise(requestAnimationFrame)
   let before = "", start = 0, painted
@@ -224,15 +234,19 @@ def rounds(f1: Window, overviews: dict[str, Window], repeats: int, latest: float
     def step_f1(number: int) -> None:
         f1.step("view", "input[type=range][aria-label=step]", "ArrowRight", counted=number >= 0)
 
-    def stepper(window: Window) -> Callable[[int], None]:
+    def stepper(name: str, window: Window) -> Callable[[int], None]:
+        page = SETTINGS[name][0]
+        slider = SLIDERS.get(page, "Focus head")
+
         def step(number: int) -> None:
             key = "ArrowLeft" if number % 2 else "ArrowRight"
-            window.step("view", "input[type=range][aria-label='Focus head']", key, counted=number >= 0)
-            window.step("calculation", "input[type=number][aria-label=Seed]", "ArrowUp", counted=number >= 0)
+            window.step("view", f"input[type=range][aria-label='{slider}']", key, counted=number >= 0)
+            if page not in SLIDERS:
+                window.step("calculation", "input[type=number][aria-label=Seed]", "ArrowUp", counted=number >= 0)
 
         return step
 
-    order = [step_f1, *map(stepper, overviews.values())]
+    order = [step_f1, *(stepper(name, window) for name, window in overviews.items())]
     for number in range(-WARM_UP, repeats):
         if time.monotonic() > latest:
             print(f"stopped after {number} of {repeats} rounds: the machine is busy, {SECONDS} s are over")

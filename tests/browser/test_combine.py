@@ -55,14 +55,14 @@ def open_at(page, address):
 )
 def test_the_sum_below_is_for_the_number_that_was_clicked(page, where, rows, columns, features):
     open_at(page, where)
-    x, y, value = cell_at(page, 1, 3, rows, columns)
+    x, y, value = cell_at(page, 2, 3, rows, columns)
     page.mouse.move(x, y)
     with rerun(page):
         page.mouse.click(x, y)
     settle(page)
     total, _ = by_hand(page)
     assert total == pytest.approx(value, abs=0.0051)
-    assert query(page)["query"] == "1"
+    assert query(page)["query"] == "2"
     assert query(page)["feature"] in features  # of 128, in blocks of two, the larger
 
 

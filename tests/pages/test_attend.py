@@ -170,9 +170,9 @@ def test_a_guess_stays_beside_the_truth():
 
 
 def test_masking_with_zero_leaks_as_much_as_is_said():
-    at = open_page(weights="random", seed=3, lab="masking", mask="causal")
+    at = open_page(weights="random", seed=3, lab="masking", mask="causal", query=0)
     at.segmented_control(key="ui_guess_attend.guess_mask").set_value("none").run()
-    _, seen = seen_by(weights="random", seed=3, mask="causal")
+    _, seen = seen_by(weights="random", seed=3, mask="causal", query=0)
     scores = seen.trace["scores"].value[0, 0, 0].exp()  # row 1: its own score, and nine times 0 instead of −∞
     leaked = (9 / (9 + scores[0])).item()
     assert any(f"{leaked:.1%}" in m.value for m in at.markdown)
