@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
+import torch
 
 from mha_core.errors import InputError
 from mha_core.figures import Picture
@@ -83,11 +84,15 @@ class Frame:
         """The current calculation with another number of heads."""
         return state.calculation(replace(self.settings, h=h))
 
+    def head(self, key: str) -> None:
+        """Title and notices: all that a page has above it that does not show the calculation."""
+        st.subheader(self.t(f"{key}.title"), anchor=False)
+        layout.notices(self.t, state.notices(), state.dismiss)
+
     @contextmanager
     def page(self, key: str) -> Iterator[Calculation]:
         """Title, notices and strip above the page's own picture; below it the checks and a table of key numbers."""
-        st.subheader(self.t(f"{key}.title"), anchor=False)
-        layout.notices(self.t, state.notices(), state.dismiss)
+        self.head(key)
         calculation = self.calculation
         layout.strip(self.t, calculation.trace.sizes, key)
         yield calculation
@@ -97,7 +102,7 @@ class Frame:
 
 
 def configure() -> None:
-    """Page configuration; once a process, freeze what was imported (a collection costs 130 ms)."""
+    """Page configuration; once a process, one thread for torch, and freeze what was imported (a collection: 130 ms)."""
     _freeze()
     st.set_page_config(page_title="Multi-head attention", page_icon=_ICON, layout="wide")
 
@@ -105,13 +110,14 @@ def configure() -> None:
 def style() -> None:
     """The style sheet, and a rerun when the theme changes."""
     with st.container(key="style"):
-        st.html(f"<style>{_STYLE}</style>")
         background = st.get_option(f"theme.{state.theme()}.backgroundColor").upper()
+        st.html(f"<style>:root {{ --background: {background}; }}\n{_STYLE}</style>")
         _watch_theme(key="theme_watch", data={"drawnFor": background}, on_changed_change=lambda: None)
 
 
 @st.cache_resource
 def _freeze() -> None:
+    torch.set_num_threads(1)  # a server opened at a page's address has imported torch before app.py could say so
     gc.collect()
     gc.freeze()
 
@@ -127,7 +133,7 @@ def navigate(language: str) -> Any:
             group += [page(url_path="home", default=True), page(url_path=row.key, visibility="hidden")]
         else:
             group.append(page(url_path=row.key))
-    return st.navigation(groups)
+    return st.navigation(groups, position="top")
 
 
 def words_for(settings: Settings) -> Words:

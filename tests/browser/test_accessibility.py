@@ -3,6 +3,7 @@
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
+from pages._ui.catalog import PAGES
 from tests.browser.conftest import drawn, idle, query, rerun, settle, shown, slide
 
 CANVAS = "[class*=st-key-canvas]"
@@ -61,7 +62,7 @@ def test_axe_finds_nothing_serious(page, lang, width):
     assert not any(found.values()), found
 
 
-@pytest.mark.parametrize("path", ["project", "attend", "combine"])
+@pytest.mark.parametrize("path", [row.key for row in PAGES[1:]])
 def test_axe_finds_nothing_serious_on_the_other_pages(page, path):
     found = {}
     page.emulate_media(color_scheme="light")
