@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import itemgetter
 
 import torch
 
@@ -12,10 +13,15 @@ from mha_core.arrays import UploadedInput
 from mha_core.checks import Check, checks
 from mha_core.inputs import POCKET, PRESETS, check_bounds, embed, random_input, tokenize
 from mha_core.masks import MASKS
+from mha_core.toy_roles import mass_on_places
+from mha_core.toy_training import Trained, evaluation_batch
 from mha_core.weights import HeadReport, design, randomize, report, set_pocket
 from pages._ui.settings import Settings
 
-__all__ = ["Calculation", "calculate", "mask_kind"]
+__all__ = ["CLEAR", "Calculation", "Learnt", "calculate", "mask_kind"]
+
+CLEAR = 0.5
+"""The share of its attention that a trained head gives to one place before it is named after it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,9 +31,9 @@ class Calculation:
     Attributes:
         tokens: one a row of X.
         trace: batch of 1.
-        reports: what each designed head was to look at and does; empty for other weights.
+        reports: what each designed or trained head looks at, and whether it does; empty for other weights.
         checks: the identities, computed for this trace.
-        origin: where the weights come from: "designed", "random" or "pocket".
+        origin: where the weights come from: "designed", "random", "pocket", "recorded" (trained, once) or "trained".
     """
 
     tokens: tuple[str, ...]
@@ -43,13 +49,26 @@ class Calculation:
         return sum(tensor.nbytes for tensor in (*kept, *self.trace.module.parameters()))
 
 
-def calculate(settings: Settings, upload: UploadedInput | None = None) -> Calculation:
-    """Compute it. ``upload`` is the X of the input "upload".
+@dataclass(frozen=True, eq=False)
+class Learnt:
+    """A model of a toy task, trained on page "heads", or by the script that made the recorded results."""
+
+    trained: Trained
+    recorded: bool = False
+
+
+def calculate(settings: Settings, brought: UploadedInput | Learnt | None = None) -> Calculation:
+    """Compute it. ``brought`` is the X of the input "upload", or the model of the input "trained".
 
     Raises:
         InputError: the input cannot be used.
-        LookupError: the upload is not there.
+        LookupError: what was brought is not there.
     """
+    if settings.input == "trained":
+        if not isinstance(brought, Learnt):
+            raise LookupError("trained_gone")
+        return _trained(settings, brought)
+    upload = brought if isinstance(brought, UploadedInput) else None
     tokens, X = INPUT_KINDS.get(settings.input, _preset)(settings, upload)
     check_bounds(len(tokens), len(tokens), settings.d_model, settings.h)
     module = MultiHeadAttention(settings.d_model, settings.h)
@@ -65,6 +84,26 @@ def calculate(settings: Settings, upload: UploadedInput | None = None) -> Calcul
     with torch.no_grad():
         trace = module.trace(X, mask=kind.build(len(tokens), size))
         return Calculation(tokens, trace, report(trace, tokens, roles), checks(trace), origin)
+
+
+def _trained(settings: Settings, learnt: Learnt) -> Calculation:
+    """One layer of a trained model, on a sequence of its task."""
+    model = learnt.trained.model
+    sequence = evaluation_batch(model.task, learnt.trained.run.seed).tokens[settings.sequence][None]  # (1, n, parts)
+    tokens = tuple(model.task.label(tuple(at)) for at in sequence[0].tolist())
+    layer = min(settings.layer, model.size.layers - 1)
+    X = model.traces(sequence, keep=["X"])[layer]["X"].value
+    kind, size = mask_kind(settings, len(tokens))
+    with torch.no_grad():
+        trace = model.attentions[layer].trace(X, mask=kind.build(len(tokens), size))
+        maps = trace["weights"].value.unsqueeze(1)  # (1, 1, h, n, n): a layer
+        places = mass_on_places(maps, model.task.places(sequence))
+    reports = []
+    for head in range(model.size.h):
+        place, mass = max(((name, shares[0, head].item()) for name, shares in places.items()), key=itemgetter(1))
+        reports.append(HeadReport(f"trained.{place}", mass, mass >= CLEAR))
+    origin = "recorded" if learnt.recorded else "trained"
+    return Calculation(tokens, trace, tuple(reports), checks(trace), origin)
 
 
 def mask_kind(settings: Settings, n: int):

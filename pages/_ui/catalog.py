@@ -27,6 +27,7 @@ PAGES: tuple[PageRow, ...] = (
     PageRow("project", "walk", ":material/call_split:"),
     PageRow("attend", "walk", ":material/visibility:"),
     PageRow("combine", "walk", ":material/merge:"),
+    PageRow("heads", "why", ":material/groups:"),
     PageRow("scale", "why", ":material/straighten:"),
     PageRow("order", "why", ":material/swap_vert:"),
     PageRow("cost", "why", ":material/speed:"),

@@ -20,7 +20,10 @@ from mha_core.arrays import UploadedInput, read_array
 from mha_core.errors import InputError
 from mha_core.figures.pick import cell_of
 from mha_core.inputs import PRESETS
-from pages._ui.calculation import Calculation, calculate
+from mha_core.toy_files import from_safetensors
+from mha_core.toy_recording import recorded_model, recorded_name
+from mha_core.toy_training import Trained
+from pages._ui.calculation import Calculation, Learnt, calculate
 from pages._ui.settings import CARRIERS, RULES, Notice, Settings, pack, unpack
 from pages._ui.text import LANGUAGES
 
@@ -42,6 +45,8 @@ __all__ = [
 ]
 
 TRACES_BYTES = 16 * 2**20
+LEARNT_KEPT = 12  # trained models a session keeps, 80 to 150 kB each
+RECORDED_FIRST = "copy-4x1"
 
 
 def load() -> Settings:
@@ -50,7 +55,7 @@ def load() -> Settings:
     session.notices = []
     if "settled" not in session:
         query = st.query_params.to_dict()
-        settings, found = Settings.read(unpack(query))
+        settings, found = _read(unpack(query))
         session.settled, session.url_notices = True, found
         _keep(settings)
         session.h_wanted = session.h
@@ -70,7 +75,7 @@ def load() -> Settings:
                 session[name] = value
             st.text_input(name, key=name, bind="query-params", label_visibility="collapsed")
     if (brought := {name: session[name] for name in CARRIERS}) != carried:  # by the browser's Back
-        settings, found = Settings.read(unpack(brought))
+        settings, found = _read(unpack(brought))
         session.notices.extend(found)
         _keep(settings)
         session.h_wanted = session.h
@@ -85,10 +90,18 @@ def language() -> str:
 
 
 def _kept() -> tuple[Settings, tuple[Notice, ...]]:
-    values = {name: st.session_state[name] for name in RULES}
-    if values["input"] == "upload" and (upload := _uploads().get(values["src"])) is not None:
-        values["d_model"] = str(upload.X.size(-1))
-    return Settings.read(values)
+    return _read({name: st.session_state[name] for name in RULES})
+
+
+def _read(values: Mapping[str, str]) -> tuple[Settings, tuple[Notice, ...]]:
+    """The settings, with the sizes of what was brought: an upload's d_model, a trained model's d_model and h."""
+    source, sizes = values.get("src", ""), {}
+    if values.get("input") == "upload" and (upload := _uploads().get(source)) is not None:
+        sizes = {"d_model": str(upload.X.size(-1))}
+    elif values.get("input") == "trained" and (learnt := _learnt(source)) is not None:
+        size = learnt.trained.run.size
+        sizes = {"d_model": str(size.d_model), "h": str(size.h)}
+    return Settings.read({**values, **sizes})
 
 
 def _keep(settings: Settings) -> None:
@@ -145,9 +158,9 @@ def _guessed(key: str) -> None:
 
 
 def _enter_or_leave_fixed(chosen: str) -> None:
-    # The pocket example and an upload bring their own d_model; what was set before comes back after them.
+    # These bring their own d_model; what was set before comes back after them.
     session = st.session_state
-    fixed = ("pocket", "upload")
+    fixed = ("pocket", "upload", "trained")
     if chosen in fixed and session.input not in fixed:
         session.before_fixed = session.d_model, session.h
     elif chosen not in fixed and session.input in fixed:
@@ -231,6 +244,58 @@ def _uploads() -> Mapping[str, UploadedInput]:
     return uploads
 
 
+def receive_weights() -> None:
+    """Callback of the uploader of trained weights: keep what was read, or the reason why it was not."""
+    session = st.session_state
+    session.weights_problem = session.weights_brought = None
+    if (file := session.ui_weights_file) is None:
+        return
+    try:
+        session.weights_brought = from_safetensors(file.getvalue(), file.name)
+    except InputError as error:
+        session.weights_problem = error
+
+
+def weights_problem() -> InputError | None:
+    """Why the last file of weights could not be read."""
+    problem: InputError | None = st.session_state.get("weights_problem")
+    return problem
+
+
+def brought_weights() -> Trained | None:
+    """The model of the last file of weights."""
+    brought: Trained | None = st.session_state.get("weights_brought")
+    return brought
+
+
+def use_trained(trained: Trained, recorded: bool) -> None:
+    """Callback: show this model on every page, with the mask that it was trained with."""
+    if recorded:
+        name = recorded_name(trained.run.task, trained.run.size)
+    else:
+        data = b"".join(numbers.numpy().tobytes() for numbers in trained.model.state_dict().values())
+        name = f"run-{hashlib.sha256(data).hexdigest()[:8]}"
+        kept = {**st.session_state.get("learnt", {}), name: Learnt(trained)}
+        st.session_state.learnt = dict(list(kept.items())[-LEARNT_KEPT:])
+    _enter_or_leave_fixed("trained")
+    choose("input", "trained")
+    choose("src", name)
+    choose("mask", "causal" if trained.model.task.layered else "none")
+
+
+def learnt_of(settings: Settings) -> Learnt | None:
+    """The trained model that the settings speak of, or None when this session does not have it."""
+    return _learnt(settings.src)
+
+
+def _learnt(name: str) -> Learnt | None:
+    kept: Mapping[str, Learnt] = st.session_state.get("learnt", {})
+    if name in kept:
+        return kept[name]
+    trained = recorded_model(name) if name else recorded_model(RECORDED_FIRST)
+    return None if trained is None else Learnt(trained, recorded=True)
+
+
 def calculation(settings: Settings) -> Calculation:
     """The calculation of these settings, shared by all sessions while it fits into memory.
 
@@ -238,15 +303,18 @@ def calculation(settings: Settings) -> Calculation:
         InputError: as :func:`pages._ui.calculation.calculate`.
         LookupError: the upload is not in this session.
     """
-    upload = upload_of(settings)
-    if settings.input == "upload" and upload is None:  # what another session uploaded is not this one's to see
+    # What another session uploaded or trained is not this one's to see.
+    brought = learnt_of(settings) if settings.input == "trained" else upload_of(settings)
+    if settings.input == "upload" and brought is None:
         raise LookupError("upload_gone" if settings.src else "upload_none")
+    if settings.input == "trained" and brought is None:
+        raise LookupError("trained_gone")
     cache, lock = _traces()
     key = settings.calculation()
     with lock:
         if (known := cache.get(key)) is not None:
             return known
-    computed = calculate(settings, upload)
+    computed = calculate(settings, brought)
     if computed.bytes <= TRACES_BYTES:  # the very largest are computed each time
         with lock:
             cache[key] = computed

@@ -1,0 +1,155 @@
+"""The page "heads" without a browser: recorded results first, then trained here; what it says is what was measured."""
+
+import re
+import time
+
+import pytest
+
+from mha_core.toy_files import from_safetensors, to_safetensors
+from mha_core.toy_recording import recorded, recorded_model, recorded_name
+from mha_core.toy_tasks import TOY_TASKS, task_named
+from pages._ui import heads_notes as notes
+from pages._ui.calculation import Learnt, calculate
+from pages._ui.settings import Settings
+from pages._ui.text import LANGUAGES, words
+from tests.pages.test_app import open_app
+
+
+def open_heads(**query):
+    return open_app(**query).switch_page("pages/heads.py").run()
+
+
+def said(at):
+    return "\n".join(element.value for element in at.main.markdown)
+
+
+def train(at):
+    at.button(key=next(key for key in keys(at) if key.startswith("start_"))).click().run()
+    end = time.monotonic() + 60
+    while any(key.startswith("stop_") for key in keys(at)):
+        assert time.monotonic() < end and not at.exception
+        time.sleep(0.2)
+        at.run()
+    return at
+
+
+def keys(at):
+    return [button.key for button in at.main.button if button.key]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("task", [task.key for task in TOY_TASKS])
+def test_it_opens_on_recorded_results_of_every_task(task, language):
+    at = open_heads(task=task, lang=language)
+    assert not at.exception and not at.error
+    recorded_word = {"en": "**Recorded**", "zh": "**这是录好的结果**"}[language]
+    assert recorded_word in said(at)
+    assert len(at.get("plotly_chart")) == 3
+
+
+def test_nothing_trains_when_the_page_is_opened():
+    at = open_heads()
+    assert [key for key in keys(at) if key.startswith("start_")] == ["start_heads_copy"]
+    assert not any(key.startswith("stop_") for key in keys(at))
+
+
+def test_the_table_holds_the_recorded_numbers():
+    at = open_heads()
+    table = at.table[0].value
+    runs = [report.run for report in recorded().reports if report.run.task == "copy"]
+    assert table["parameters"].tolist() == [f"{run.parameters:,}" for run in runs] == ["20,648"] * 4
+    assert [float(share) for share in table["all right"]] == pytest.approx(
+        [run.accuracy.joint for run in runs], abs=0.01
+    )
+
+
+@pytest.mark.parametrize("task", TOY_TASKS, ids=lambda task: task.key)
+def test_who_fails_in_every_run_is_named_and_nobody_else(task):
+    recording = recorded()
+    ends = [[result.accuracy.joint for result in recording.of(task.key, size)] for size in task.sizes]
+    told = notes.runs(words("en"), task, ends)
+    failing = [notes.size_name(words("en"), task, size) for size, joint in zip(task.sizes, ends, strict=True)
+               if max(joint) < 0.99]  # fmt: skip
+    assert (f"With {', '.join(failing)} it fails in every run." in told) == bool(failing)
+    assert "impossible" not in told
+
+
+def test_taking_a_head_away_shows_what_is_left():
+    report = recorded().report("copy", task_named("copy").sizes[2])
+    at = open_heads(taken="2")
+    (alt,) = [chart.proto.alt for chart in at.get("plotly_chart") if "How" not in chart.proto.alt][1:2]
+    left = report.ablations.without((0, 2))
+    shares = [float(share) for share in re.findall(r": (1?\.\d\d)", alt)]
+    assert shares == pytest.approx([*left.targets, left.joint], abs=0.01)
+    assert sum(share > 0.99 for share in left.targets) == 3
+
+
+def test_the_question_about_ablation_is_answered_with_the_measured_shares():
+    at = open_heads()
+    question = next(control for control in at.main.segmented_control if "taken away" in control.label)
+    question.set_value("one").run()
+    assert "Measured, head by head" in said(at)
+    assert said(at).count("without head") == 4 and said(at).count("falls to .") == 4
+
+
+def test_at_one_feature_a_head_there_are_at_most_two_favourites():
+    for seed in range(5):
+        count = int(re.search(r"Measured: (\d+)", notes.rank(words("en"), seed))[1])
+        assert count <= 2
+
+
+def test_training_here_replaces_what_was_recorded_and_stays():
+    at = train(open_heads(task="control", toy_steps="30", compared="1"))
+    assert "**Trained here**: seed 0, 30 steps" in said(at)
+    table = at.table[0].value
+    assert list(table.index) == ["h = 4"]
+    at.switch_page("pages/overview.py").run().switch_page("pages/heads.py").run()
+    assert "**Trained here**" in said(at)
+
+
+def test_what_was_trained_can_be_seen_on_every_page():
+    at = train(open_heads(task="control", toy_steps="30", compared="1"))
+    at.button(key="ui_use").click().run()
+    assert not at.exception
+    assert "Attend" in "".join(link.label for link in at.get("page_link"))
+    at.switch_page("pages/attend.py").run()
+    assert not at.exception and not at.error
+    assert "Weights trained here" in said(at)
+
+
+@pytest.mark.parametrize("page", ["overview", "project", "attend", "combine", "order", "scale", "cost", "faithfulness"])
+@pytest.mark.parametrize("name", ["copy-4x1", "induction-1x2"])
+def test_every_page_shows_a_recorded_model(page, name):
+    at = open_app(input="trained", src=name, layer=1, sequence=3).switch_page(f"pages/{page}.py").run()
+    assert not at.exception and not at.error
+
+
+def test_a_trained_model_that_is_gone_says_so():
+    (error,) = open_app(input="trained", src="run-12345678").error
+    assert "Train it again" in error.value
+
+
+def test_the_calculation_of_a_trained_model_is_the_models_own():
+    trained = recorded_model("induction-1x2")
+    settings = Settings(input="trained", src="induction-1x2", d_model=64, h=1, layer=1, mask="causal", sequence=2)
+    calculation = calculate(settings, Learnt(trained, recorded=True))
+    from mha_core.toy_training import evaluation_batch
+
+    tokens = evaluation_batch(trained.model.task, trained.run.seed).tokens[2:3]
+    second = trained.model.traces(tokens)[1]
+    assert (calculation.trace["output"].value == second["output"].value).all()
+    assert calculation.origin == "recorded"
+    assert calculation.reports[0].role == "trained.after" and calculation.reports[0].holds
+
+
+def test_recorded_weights_come_for_one_size_of_every_task_and_solve_it():
+    for task in TOY_TASKS:
+        there = [size for size in task.sizes if recorded_model(recorded_name(task.key, size)) is not None]
+        assert len(there) == 1
+        assert recorded_model(recorded_name(task.key, there[0])).run.accuracy.joint >= 0.99
+
+
+def test_weights_survive_the_way_out_and_in_again():
+    trained = recorded_model("copy-4x1")
+    again = from_safetensors(to_safetensors(trained), "again.safetensors")
+    assert again.run.accuracy == trained.run.accuracy
