@@ -33,7 +33,7 @@ shown = heads_lab.train(f, lab, controls)
 st.caption(notes.about_model(t, lab.task, [report.run.parameters for report in shown.reports], BATCH))
 st.markdown(notes.verdict(t, lab.task, shown.reports))
 st.markdown(heads_lab.runs(t, lab.task))
-st.table(notes.table(t, lab.task, shown.reports))
+st.markdown(notes.table(t, lab.task, shown.reports))
 
 st.markdown(t("heads.take_away"))
 report = heads_lab.look(f, lab, shown)

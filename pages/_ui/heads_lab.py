@@ -22,6 +22,7 @@ from mha_core.toy_tasks import TOY_TASKS, Size, ToyTask, task_named
 from mha_core.toy_training import CURVE_SEQUENCES, EVALUATED_SEQUENCES, Trained, point_count
 from pages._ui import heads_notes as notes
 from pages._ui import layout, state, working
+from pages._ui.calculation import Learnt, calculate
 from pages._ui.frame import Frame
 from pages._ui.predict import predict
 from pages._ui.settings import MAX_COMPARED, Settings
@@ -196,6 +197,8 @@ def take_away(f: Frame, what: Lab, report: Report) -> None:
         words=t.group("heads.fig"), theme=f.theme,
     )  # fmt: skip
     f.draw(picture, key="ablation", alt=notes.ablation_alt(t, names, target_names, shares))
+    st.caption(t("heads.table.lead", evaluated=EVALUATED_SEQUENCES))
+    st.markdown(notes.heads_table(t, report))
     if len(every) > 1 and len(task.targets) > 1:
         size, told = notes.size_name(t, task, run.size), notes.take(t, task, report)
         predict(t, "heads.take", ("all", "one", "none"), told, model=size, targets=len(task.targets))
@@ -229,6 +232,15 @@ def carry(f: Frame, report: Report) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.success(t("heads.using"), icon=":material/check:")
             st.page_link("pages/attend.py", label=t("heads.open"), icon=":material/visibility:")
+    if trained is not None:
+        _check(f, trained, recorded=report.trained is None)
+
+
+def _check(f: Frame, trained: Trained, *, recorded: bool) -> None:
+    """The identities, for the last layer of this very model on a sequence of its task."""
+    layers = trained.run.size.layers
+    settings = Settings(input="trained", mask="causal" if trained.model.task.layered else "none", layer=layers - 1)
+    layout.checks(f.t, calculate(settings, Learnt(trained, recorded)))
 
 
 def _offer(f: Frame, trained: Trained, *, recorded: bool, place: str = "") -> None:

@@ -15,15 +15,16 @@ from mha_core.toy_compare import Moment
 from mha_core.toy_report import Report
 from mha_core.toy_roles import Role, Roles
 from mha_core.toy_tasks import Size, ToyTask
+from pages._ui import tables
 from pages._ui.calculation import CLEAR
 from pages._ui.text import Words
 
 if TYPE_CHECKING:
-    import pandas as pd
     from torch import Tensor
 
 __all__ = [
-    "RANK_N", "ablation_alt", "about_model", "all_roles", "growing", "head_label", "learners", "needs", "rank",
+    "RANK_N", "ablation_alt", "about_model", "all_roles", "growing", "head_label", "heads_table", "learners", "needs",
+    "rank",
     "redundant", "role_name", "runs", "size_name", "sweep_alt", "sweep_notice", "table", "take",
     "targets", "token_names", "training_alt", "verdict",
 ]  # fmt: skip
@@ -105,27 +106,31 @@ def training_alt(t: Words, task: ToyTask, drawn: Sequence[Learner], steps: int) 
     return t("heads.alt", steps=steps, ends=ends)
 
 
-def table(t: Words, task: ToyTask, reports: Sequence[Report]) -> pd.DataFrame:
+def table(t: Words, task: ToyTask, reports: Sequence[Report]) -> str:
     """A row a model: sizes, how often each target is right, and when it was solved."""
-    import pandas as pd  # 66 MB that a session without a table does not need
-
+    own = ("model", "d_k", "parameters"), ("solved", "seconds")
+    names = [*targets(t, task), t("heads.target.joint")]
+    before, after = ([t(f"heads.table.{key}") for key in keys] for keys in own)
     rows = []
-    for report in reports:
-        run = report.run
-        solved = next((point.step for point in run.points if point.accuracy.joint >= ENOUGH), None)
-        shares = zip(targets(t, task), run.accuracy.targets, strict=True)
-        rows.append(
-            {
-                t("heads.table.model"): size_name(t, task, run.size),
-                t("heads.table.d_k"): str(run.size.d_model // run.size.h),
-                t("heads.table.parameters"): f"{run.parameters:,}",
-                **{name: floor_share(share) for name, share in shares},
-                t("heads.target.joint"): floor_share(run.accuracy.joint),
-                t("heads.table.solved"): "–" if solved is None else str(solved),
-                t("heads.table.seconds"): f"{run.seconds:.1f}",
-            }
-        )
-    return pd.DataFrame(rows).set_index(t("heads.table.model"))
+    for run in (report.run for report in reports):
+        solved = next((str(point.step) for point in run.points if point.accuracy.joint >= ENOUGH), "–")
+        size = [size_name(t, task, run.size), str(run.size.d_model // run.size.h), f"{run.parameters:,}"]
+        shares = map(floor_share, (*run.accuracy.targets, run.accuracy.joint))
+        rows.append([*size, *shares, solved, f"{run.seconds:.1f}"])
+    return tables.markdown([*before, *names, *after], rows)
+
+
+def heads_table(t: Words, report: Report) -> str:
+    """A row a head: where it looks, how far that depends on the sequence, and how far the most alike head is away."""
+    roles, size = report.roles, report.run.size
+    places = [t(f"role.trained.{place}") for place in roles.places]
+    rows = []
+    for layer, head in ((layer, head) for layer in range(size.layers) for head in range(size.h)):
+        apart = [value for other, value in enumerate(roles.divergence[layer, head].tolist()) if other != head]
+        shares = (f"{share:.2f}" for share in roles.mass[layer, head].tolist())
+        alike = f"{min(apart):.2f}" if apart else "–"
+        rows.append([head_label(t, (layer, head), size.layers), *shares, f"{roles.movement[layer, head]:.2f}", alike])
+    return tables.markdown([t("table.head"), *places, t("heads.table.movement"), t("heads.table.alike")], rows)
 
 
 def verdict(t: Words, task: ToyTask, reports: Sequence[Report]) -> str:

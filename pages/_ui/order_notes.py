@@ -14,6 +14,7 @@ from mha_core.inputs import PRESETS
 from mha_core.order import CASES, Reordered, order_cases
 from mha_core.reorder import Way, reorder
 from mha_core.trace import AttentionTrace
+from pages._ui import tables
 from pages._ui.calculation import Calculation
 from pages._ui.settings import Settings
 from pages._ui.text import Words, code
@@ -116,8 +117,7 @@ def side_by_side(t: Words, seen: Seen) -> str:
     )
     name = code(seen.names[token]).replace("|", r"\|")  # a cell of the table ends at a bare one
     head = [t("order.row_features", token=name), *(str(m + 1) for m in features)]
-    lines = [head, ["---", *["--:"] * len(features)], *([name, *cells] for name, cells in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return tables.markdown(head, ([name, *cells] for name, cells in rows))
 
 
 def number(value: float) -> str:

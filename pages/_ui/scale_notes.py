@@ -11,6 +11,7 @@ from mha_core.figures.labels import escape
 from mha_core.figures.scale import HeadDots
 from mha_core.random_queries import D_KS, Draws, Sweep
 from mha_core.saturation import DEAD, head_saturation
+from pages._ui import tables
 from pages._ui.calculation import Calculation
 from pages._ui.scale_draws import draws_at, swept
 from pages._ui.settings import Settings
@@ -91,13 +92,13 @@ def percent(share: float) -> str:
 def table(t: Words, seen: View) -> str:
     """All divisors at this d_k, in numbers."""
     head = [t("scale.table_divisor", d_k=seen.d_k), *(t(f"scale.table_{column}", limit=LIMIT) for column in _COLUMNS)]
-    lines = [head, [":--", *["--:"] * len(_COLUMNS)]]
+    rows = []
     for divisor in DIVISOR_NAMES:
         drawn = seen.draws.by_divisor[divisor]
         medians = [number(drawn.median(quantity)) for quantity in ("largest", "entropy", "jacobian", "gradient")]
         cells = [t(f"scale.by_{divisor}"), number(drawn.spread), *medians, percent(drawn.dead)]
-        lines.append([f"**{cell}**" for cell in cells] if divisor == seen.divisor else cells)
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        rows.append([f"**{cell}**" for cell in cells] if divisor == seen.divisor else cells)
+    return tables.markdown(head, rows)
 
 
 _COLUMNS = ("spread", "largest", "entropy", "jacobian", "gradient", "dead")

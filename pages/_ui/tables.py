@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from mha_core.metrics import METRICS
@@ -11,7 +12,19 @@ from pages._ui.text import Words
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["heads"]
+__all__ = ["heads", "markdown"]
+
+
+def markdown(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table as Markdown, its first column at the left, the others at the right.
+
+    >>> print(markdown(["", "a"], [["x", "1"]]))
+    |  | a |
+    |---|--:|
+    | x | 1 |
+    """
+    lines = [" | ".join(cells) for cells in (columns, *rows)]
+    return "\n".join([f"| {lines[0]} |", f"|---{'|--:' * (len(columns) - 1)}|", *(f"| {line} |" for line in lines[1:])])
 
 
 def heads(t: Words, calculation: Calculation) -> pd.DataFrame:

@@ -69,6 +69,7 @@ SETTINGS: dict[str, tuple[str, dict[str, object]]] = {
     "project, h 8, n 16, d_model 64": ("project", {**SMALL, "weights": "random"}),  # designed Q knows no seed
     "attend, h 8, n 16, d_model 64": ("attend", SMALL),
     "combine, h 8, n 16, d_model 64": ("combine", SMALL),
+    "heads, task copy": ("heads", {}),
     "scale, h 8, n 16, d_model 64": ("scale", SMALL),
     "order, h 8, n 16, d_model 64": ("order", {**SMALL, "weights": "random", "order_case": 1}),
     "cost, h 8, n 16, d_model 64": ("cost", SMALL),
@@ -79,7 +80,9 @@ SLIDERS = {
     "cost": "n",
     "faithfulness": "Slide the weights towards others with the same output",
 }
-"""Pages whose first picture another slider moves: only that step there."""
+"""Pages whose first picture another slider moves: only that step there, four times up, four times down."""
+PILLS = {"heads": ("[aria-label='Heads on'] button", 4, 1)}
+"""Pages stepped by pressing so many buttons in turn, and which of their pictures that changes, from 0."""
 FIRST = next(iter(SETTINGS))
 AIMED = [name for name in SETTINGS if name.endswith("h 8, n 16, d_model 64")]
 AIM_F1, AIM_KB, AIM_CPU, AIM_RSS = 3.0, 120.0, 15.0, 350.0
@@ -89,8 +92,8 @@ WATCH = """
 window.bench = (() => {
   const images = document.getElementsByTagName("image")  // live, so that a look is cheap
   const within = (image, layer) => image.closest(`.js-plotly-plot [class*=${layer}]`)  // with a hatch, imagelayer2
-  const drawn = () =>
-    [...images].find(image => within(image, "imagelayer")) ?? [...images].find(image => within(image, "heatmaplayer"))
+  const layer = name => [...images].filter(image => within(image, name))[self.watched ?? 0]
+  const drawn = () => layer("imagelayer") ?? layer("heatmaplayer")
   const address = image => image.getAttribute("href") ?? image.getAttributeNS("http://www.w3.org/1999/xlink", "href")
   const frame = () => new Promise(requestAnimationFrame)
   let before = "", start = 0, painted
@@ -235,14 +238,20 @@ def rounds(f1: Window, overviews: dict[str, Window], repeats: int, latest: float
         f1.step("view", "input[type=range][aria-label=step]", "ArrowRight", counted=number >= 0)
 
     def stepper(name: str, window: Window) -> Callable[[int], None]:
-        page = SETTINGS[name][0]
-        slider = SLIDERS.get(page, "Focus head")
+        page, counted = SETTINGS[name][0], lambda number: number >= 0
+        if page in PILLS:
+            buttons, count, watched = PILLS[page]
+            window.page.evaluate("index => { self.watched = index }", watched)
+            return lambda number: window.step(
+                "view", f"{buttons} >> nth={number % count}", "Space", counted=counted(number)
+            )
 
         def step(number: int) -> None:
-            key = "ArrowLeft" if number % 2 else "ArrowRight"
-            window.step("view", f"input[type=range][aria-label='{slider}']", key, counted=number >= 0)
+            slider, period = (SLIDERS[page], 8) if page in SLIDERS else ("Focus head", 2)
+            key = "ArrowRight" if number % period < period // 2 else "ArrowLeft"
+            window.step("view", f"input[type=range][aria-label='{slider}']", key, counted=counted(number))
             if page not in SLIDERS:
-                window.step("calculation", "input[type=number][aria-label=Seed]", "ArrowUp", counted=number >= 0)
+                window.step("calculation", "input[type=number][aria-label=Seed]", "ArrowUp", counted=counted(number))
 
         return step
 

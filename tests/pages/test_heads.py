@@ -23,6 +23,15 @@ def said(at):
     return "\n".join(element.value for element in at.main.markdown)
 
 
+def tables(at):
+    """The tables of the page, by the name of each column."""
+    found = []
+    for text in (element.value for element in at.main.markdown if element.value.startswith("| ")):
+        lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
+        found.append(dict(zip(lines[0], zip(*lines[2:], strict=True), strict=True)))
+    return found
+
+
 def train(at):
     at.button(key=next(key for key in keys(at) if key.startswith("start_"))).click().run()
     end = time.monotonic() + 60
@@ -55,12 +64,27 @@ def test_nothing_trains_when_the_page_is_opened():
 
 def test_the_table_holds_the_recorded_numbers():
     at = open_heads()
-    table = at.table[0].value
+    table = tables(at)[0]
     runs = [report.run for report in recorded().reports if report.run.task == "copy"]
-    assert table["parameters"].tolist() == [f"{run.parameters:,}" for run in runs] == ["20,648"] * 4
+    assert list(table["parameters"]) == [f"{run.parameters:,}" for run in runs] == ["20,648"] * 4
     assert [float(share) for share in table["all right"]] == pytest.approx(
         [run.accuracy.joint for run in runs], abs=0.01
     )
+
+
+def test_every_head_has_its_measured_role_beside_its_map():
+    at = open_heads(task="recall")
+    table = tables(at)[1]
+    roles = recorded().report("recall", task_named("recall").sizes[1]).roles
+    assert [float(share) for share in table["same key"]] == pytest.approx(roles.mass[0, :, 0].tolist(), abs=0.006)
+    moves = [float(value) for value in table["decided by the sequence, nats"]]
+    assert sorted(moves) == [0.0, pytest.approx(1.76, abs=0.03)]  # of ln 6 = 1.79: any of six keys
+
+
+@pytest.mark.parametrize("page", [{}, {"task": "induction"}])
+def test_the_model_on_screen_passes_the_three_identities(page):
+    (line,) = [text for text in said(open_heads(**page)).splitlines() if "equals torch.nn.MultiheadAttention" in text]
+    assert line.count(":green[✓]") == 3 and ":red" not in line
 
 
 @pytest.mark.parametrize("task", TOY_TASKS, ids=lambda task: task.key)
@@ -101,8 +125,8 @@ def test_at_one_feature_a_head_there_are_at_most_two_favourites():
 def test_training_here_replaces_what_was_recorded_and_stays():
     at = train(open_heads(task="control", toy_steps="30", compared="1"))
     assert "**Trained here**: seed 0, 30 steps" in said(at)
-    table = at.table[0].value
-    assert list(table.index) == ["h = 4"]
+    table = tables(at)[0]
+    assert table["model"] == ("h = 4",)
     at.switch_page("pages/overview.py").run().switch_page("pages/heads.py").run()
     assert "**Trained here**" in said(at)
 
