@@ -12,7 +12,7 @@ frame.configure()
 # Navigation comes before any widget: on a session's first run Streamlit takes app.py for a page until then, and a
 # widget drawn earlier would have another identity from the second run on, and lose what was chosen.
 page = frame.navigate(state.language())
-frame.style()
+frame.style(state.language())
 settings = state.load()
 t = frame.words_for(settings)
 with st.sidebar:

@@ -31,7 +31,7 @@ class CostStep:
         flops: of its matrix product.
         cells: what its softmax normalises.
         held: the numbers of the tensor that a trace keeps of it, where that has memory of its own. The
-            heads' Q, K and V are views of Q, K and V and hold nothing more.
+            heads' Q, K and V are views of Q, K and V and hold nothing more, nor does Concat with one head.
         full_precision: whether it is at least float32: half precision computes scores in float32.
     """
 
@@ -71,7 +71,7 @@ COST_STEPS: tuple[CostStep, ...] = (
     _step("masked_scores", held=f"masked {_PAIRS}", full_precision=True),
     _step("weights", cells=_PAIRS, held=_PAIRS, full_precision=True),
     _step("head_outputs", flops=f"2 {_PAIRS} d_v", held="batch h n_q d_v"),
-    _step("concat", held="batch n_q h d_v"),
+    _step("concat", held="copied batch n_q h d_v"),
     _step(
         "output", weights="h d_v d_model", biases="d_model", flops="2 batch n_q h d_v d_model", held="batch n_q d_model"
     ),
@@ -100,7 +100,7 @@ def formula(factors: Factors, *, batch: bool = False) -> str:
     >>> formula(("2", "batch", "h", "n_q", "n_k", "d_k"))
     '2\\\\,h\\\\,n^2\\\\,d_k'
     """
-    text = " ".join(f for f in factors if f not in ("masked", "cross") and (batch or f != "batch"))
+    text = " ".join(f for f in factors if f not in ("masked", "cross", "copied") and (batch or f != "batch"))
     symbols = [_SYMBOLS.get(f, f) for f in text.replace("n_q n_k", "n²").split()]
     return r"\,".join(symbols)
 
@@ -156,7 +156,7 @@ def cache_bytes(sizes: Sizes, tokens: int = 1) -> int:
 def crossing(sizes: Sizes) -> Fraction:
     """The n from which Q Kᵀ and A V cost more than the four projections: n·(…) against n²·(…).
 
-    In self-attention with d_k = d_v = d_model / h: 8·n·d_model² = 4·n²·d_model, so n = 2·d_model.
+    In self-attention n = d_model · (1 + h_kv / h), whatever d_k and d_v are; 2·d_model where no keys are shared.
 
     >>> crossing(Sizes.standard(512, 8, 10)), crossing(Sizes.standard(512, 8, 10, h_kv=1))
     (Fraction(1024, 1), Fraction(576, 1))

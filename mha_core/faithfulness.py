@@ -63,6 +63,14 @@ class Slide:
         parts = lead[closing > 0] / closing[closing > 0]
         return float(parts.min()) if len(parts) and parts.min() <= 1 else float("inf")
 
+    @property
+    def arrival(self) -> float:
+        """From which part of the way on the token that ends on top is there; a third one may be on top before."""
+        last = self.top(1)
+        way = self.other - self.weights
+        behind, gaining = self.weights - self.weights[last], way[last] - way
+        return float((behind[behind > 0] / gaining[behind > 0]).max(initial=0.0))
+
 
 def slide(seed: int = 0, n: int = 12, d_v: int = 3) -> Slide:
     """A case with much freedom: n keys, few features, and scores that do not differ much.

@@ -13,6 +13,9 @@ from mha_core.trace import AttentionTrace
 
 __all__ = ["HeadRanking", "Weighed", "head_ranking", "shares", "two_tokens", "value_lengths", "weighed"]
 
+ROUNDING = 1e-5
+"""Weights that differ by less are equal: in float32 they are up to 3·10⁻⁶ off where large scores cancel."""
+
 
 def value_lengths(trace: AttentionTrace, head: int, batch: int = 0) -> Tensor:
     """‖f(x_j)‖ with f(x_j) = V_j W_i^O, what key j has to give to the output: (n_k,), float64.
@@ -42,6 +45,12 @@ class Weighed:
     lengths: Tensor
     parts: Tensor
     residual: float
+
+    @property
+    def heaviest(self) -> tuple[int, ...]:
+        """The keys with the largest weight: several where they are equal, but for rounding."""
+        largest = self.weights >= self.weights.max() - ROUNDING
+        return tuple(int(key) for key in largest.nonzero())
 
 
 def weighed(trace: AttentionTrace, head: int, query: int, batch: int = 0) -> Weighed:
@@ -105,7 +114,7 @@ class HeadRanking:
         sharpness: its largest weight, the mean over its queries.
         effect: ‖Y − Y without it‖ / ‖Y‖ over all tokens and features.
         agreeing, pairs: in so many of so many pairs of heads, the sharper one is also the one whose loss moves more;
-            pairs that tie in either are left out.
+            pairs that tie in either, but for rounding, are left out.
     """
 
     sharpness: tuple[float, ...]
@@ -117,6 +126,12 @@ class HeadRanking:
     def sharpest(self) -> int:
         """From 0."""
         return max(range(len(self.sharpness)), key=self.sharpness.__getitem__)
+
+    @property
+    def equally_sharp(self) -> tuple[int, ...]:
+        """The heads that are as sharp as the sharpest, but for rounding: as all are where there is one token."""
+        most = max(self.sharpness)
+        return tuple(head for head, sharp in enumerate(self.sharpness) if sharp >= most - ROUNDING)
 
     @property
     def weightiest(self) -> int:
@@ -141,10 +156,9 @@ def head_ranking(trace: AttentionTrace, batch: int = 0) -> HeadRanking:
     brought = trace["head_contributions"].sel(batch=batch).value.detach().double()  # (h, n_q, d_model)
     size = torch.linalg.vector_norm(trace["output"].sel(batch=batch).value.detach().double())
     effect = (torch.linalg.vector_norm(brought, dim=(1, 2)) / size).nan_to_num(0.0).tolist()
-    signs = [(sharpness[i] - sharpness[j]) * (effect[i] - effect[j]) for i, j in combinations(range(len(effect)), 2)]
-    return HeadRanking(
-        tuple(sharpness), tuple(effect), sum(sign > 0 for sign in signs), sum(sign != 0 for sign in signs)
-    )
+    pairs = [(sharpness[i] - sharpness[j], effect[i] - effect[j]) for i, j in combinations(range(len(effect)), 2)]
+    signs = [sharper * moving for sharper, moving in pairs if min(abs(sharper), abs(moving)) > ROUNDING]
+    return HeadRanking(tuple(sharpness), tuple(effect), sum(sign > 0 for sign in signs), len(signs))
 
 
 def _transformed(trace: AttentionTrace, head: int, batch: int) -> Tensor:

@@ -31,7 +31,7 @@ def _row(key: str, name: str, source: str, d_model: int, h: int, n: int, layers:
 
 
 MODEL_SIZES: tuple[ModelSizes, ...] = (
-    _row("base", "Transformer (base)", "Vaswani et al. 2017, table 3", 512, 8, 512, 6),
+    _row("base", "Transformer (base)", "Vaswani et al. 2017, section 3.2.2 and table 3", 512, 8, 512, 6, bias=False),
     _row("bert", "BERT base", "Devlin et al. 2019, section 3", 768, 12, 512, 12),
     _row("opt", "OPT-175B", "Zhang et al. 2022, table 1", 12288, 96, 2048, 96, dtype="float16"),
     _row("palm", "PaLM 540B", "Chowdhery et al. 2022, section 2 and table 1", 18432, 48, 2048, 118,

@@ -69,6 +69,11 @@ class Sizes:
         )  # fmt: skip
 
     @property
+    def copied(self) -> bool:
+        """Whether the heads' outputs are copied to lie side by side; one head, query or feature is there already."""
+        return min(self.h, self.n_q, self.d_v) > 1
+
+    @property
     def bytes_a_number(self) -> int:
         """Of the dtype."""
         return DTYPE_BYTES[self.dtype]

@@ -153,7 +153,8 @@ class Redundancy:
 def redundancy(tried: Ablations, *, enough: float = ENOUGH) -> Redundancy:
     """Which heads are one too many, read off all subsets.
 
-    Source: Michel et al. 2019, section 3 for one at a time, section 4 for the greedy order.
+    Source: Michel et al. 2019, section 3 for one at a time, section 4 for one after the other (there in the order
+    of a score from gradients, here of what is missed least).
     """
     alone = tuple(head for head in tried.heads if tried.without(head).joint >= enough)
     choices = [_best_choice(tried, gone) for gone in range(len(tried.heads) + 1)]

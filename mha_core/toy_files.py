@@ -62,7 +62,7 @@ def from_safetensors(data: bytes, file: str) -> Trained:
         tensors = dict(deserialize(data))  # type: ignore[no-untyped-call]
     except SafetensorError as error:
         raise InputError("weights_format", file=file) from error
-    told: Mapping[str, str] = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")]).get("__metadata__", {})
+    told: Mapping[str, str] = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")]).get("__metadata__") or {}
     key = told.get("task", "")
     if key not in [task.key for task in TOY_TASKS]:
         raise InputError(
@@ -101,7 +101,7 @@ def _scale(file: str, told: Mapping[str, str]) -> float | None:
 def _versions(told: Mapping[str, str]) -> dict[str, str]:
     try:
         versions = json.loads(told.get("versions", "{}"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     known = versions.items() if isinstance(versions, dict) else ()
     return {str(name)[:20]: str(value)[:40] for name, value in list(known)[:8]}

@@ -133,7 +133,8 @@ def train(
 
     Close the generator to cancel: nothing runs between two ``next``. Weights, fresh data and
     evaluation come from the seed, each from a generator of its own: the same seed gives the same
-    numbers on the same machine, whatever else runs in the process.
+    numbers on the same machine, whatever else runs in the process. The tensors are small: call
+    ``torch.set_num_threads(1)`` first, or threads that wait for each other make it many times slower.
 
     Args:
         task: a row of TOY_TASKS.

@@ -127,6 +127,10 @@ class Intermediate:
         array.setflags(write=False)
         return array
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        """For NumPy's own functions, ``np.allclose(trace["weights"], mine)``: a copy, and so writable."""
+        return np.array(self.numpy(), dtype=dtype)
+
     @property
     def shape(self) -> tuple[int, ...]:
         """The size of each axis."""

@@ -24,10 +24,10 @@ with controls:
     st.pills(
         t("heads.sizes"), every, format_func=lambda index: notes.size_name(t, lab.task, lab.task.sizes[index]),
         selection_mode="multi", width="content",
-        **f.control("compared", lab.compared, taken=lambda on: () if len(on) == len(every) else on),
+        **f.control("compared", list(lab.compared), taken=lambda on: () if len(on) == len(every) else on),
     )  # fmt: skip
     st.number_input(t("heads.seed"), 0, MAX_SEED, width=120, **f.control("toy_seed"))
-    st.number_input(t("heads.steps"), 10, MOST_STEPS, step=50, width=130, **f.control("toy_steps", lab.steps))
+    st.number_input(t("heads.steps"), 1, MOST_STEPS, step=50, width=130, **f.control("toy_steps", lab.steps))
 st.markdown(t(f"heads.what.{lab.task.key}"))
 shown = heads_lab.train(f, lab, controls)
 st.caption(notes.about_model(t, lab.task, [report.run.parameters for report in shown.reports], BATCH))
@@ -45,3 +45,4 @@ st.markdown(t("heads.rank", n=notes.RANK_N))
 predict(t, "heads.rank_guess", ("many", "half", "two"), notes.rank(t, f.settings.seed), n=notes.RANK_N)
 st.markdown(t("heads.weights"))
 heads_lab.carry(f, report)
+f.foot("heads")

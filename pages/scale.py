@@ -51,12 +51,12 @@ with f.page("scale") as calculation:
     row.number_input(t("scale.seed"), 0, 9999, width=130, **f.control("toy_seed"))
     seed, rate = settings.toy_seed, settings.race_rate
 
-    def show(laps, done):
+    def show(laps, done, key):
         if laps:
             picture = scale_race(laps, steps=STEPS, words=t.group("scale.race_fig"), theme=f.theme)
             f.draw(picture, key="scale_race", alt=t("scale.race_alt", steps=laps[-1].step, limit=scale_notes.LIMIT))
         if laps and done:
-            st.markdown(scale_race_notes.notice(t, laps, *working.outcome_of("scale.race").key))
+            st.markdown(scale_race_notes.notice(t, laps, *key))
 
     working.work(
         t, "scale.race", partial(race, seed, rate=float(rate)), total=STEPS // EVERY + 1, show=show, key=(seed, rate),

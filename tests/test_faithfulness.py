@@ -33,6 +33,15 @@ def test_the_turn_is_where_another_key_takes_over(seed: int) -> None:
     assert case.top(case.turn - 1e-9) == case.top(0) != case.top(case.turn + 1e-9)
 
 
+@pytest.mark.parametrize("seed", [*SEEDS, 13, 27, 31])
+def test_who_ends_on_top_may_arrive_later_than_another(seed: int) -> None:
+    """13, 27 and 31: a third key takes over first."""
+    case = slide(seed)
+    assert case.turn <= case.arrival <= 1
+    assert case.top(case.arrival + 1e-9) == case.top(1) != case.top(case.arrival - 1e-9)
+    assert (case.arrival > case.turn) == (case.top(case.turn + 1e-9) != case.top(1))
+
+
 def test_weights_come_from_shallow_scores_by_the_seed() -> None:
     scores = np.concatenate([np.log(slide(seed).weights) for seed in range(300)]).reshape(300, 12)
     spread = (scores - scores.mean(1, keepdims=True)).std(ddof=1) * np.sqrt(12 / 11)

@@ -116,6 +116,10 @@ WRONG: Mapping[str, tuple[Callable[[dict[str, Tensor], dict[str, str]], bytes], 
     "too large": (lambda tensors, told: bytes(MAX_BYTES + 1), f"f has {MAX_BYTES + 1} bytes; at most {MAX_BYTES}"),
     "no metadata": (lambda tensors, told: save(tensors), "f names the task ''; the tasks are copy, recall"),
     "no tensor": (lambda tensors, told: save({}, told), "f: layers.0.W_K.bias is –; a model .* has F32 \\(8,\\)"),
+    "metadata null": (
+        lambda tensors, told: header(22, b'{"__metadata__": null}'),
+        "f names the task ''; the tasks are",
+    ),
     "other task": (told_otherwise(task="T1"), "f names the task 'T1'; the tasks are"),
     "task with other symbols": (told_otherwise(task="recall"), r"f: positions|f: readout.bias is F32 \(40,\)"),
     "h a word": (told_otherwise(h="two"), "f says h='two', which no model of its task has"),
@@ -149,7 +153,7 @@ def test_what_is_wrong_is_said_in_a_sentence(name: str) -> None:
 
 def test_versions_that_make_no_sense_are_left_out() -> None:
     tensors, told = parts()
-    for versions in ("", "{", "[1]", "null"):
+    for versions in ("", "{", "[1]", "null", "[" * 10_000):
         assert from_safetensors(save(tensors, {**told, "versions": versions}), "f").run.versions == {}
     many = json.dumps({f"name{i}" * 9: "x" * 99 for i in range(50)})
     found = from_safetensors(save(tensors, {**told, "versions": many}), "f").run.versions

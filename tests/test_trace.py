@@ -156,6 +156,15 @@ def test_a_bias_that_there_is_not_is_none() -> None:
     assert MultiHeadAttention(8, 2, bias=False).trace(torch.randn(1, 3, 8)).parameter("b_Q") is None
 
 
+def test_numpys_own_functions_take_it(trace: AttentionTrace) -> None:
+    weights = trace["weights"]
+    assert np.asarray(weights).shape == weights.shape
+    assert np.allclose(weights, weights.numpy()) and not np.allclose(weights, weights.numpy() + 1)
+    assert np.asarray(weights, dtype=np.float64).dtype == np.float64
+    np.asarray(weights)[...] = 0  # a copy
+    assert weights.numpy().any()
+
+
 def test_numpy_is_a_read_only_view(trace: AttentionTrace) -> None:
     weights = trace["weights"]
     assert np.shares_memory(weights.numpy(), weights.value.detach().numpy())

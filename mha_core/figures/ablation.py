@@ -110,7 +110,7 @@ def _bars(
     canvas: Canvas, theme: Theme, top: int, off: Sequence[str], targets: Sequence[str], before: Sequence[float],
     now: Sequence[float], words: Mapping[str, str],
 ) -> None:  # fmt: skip
-    heads = ", ".join(off)
+    heads = " + ".join(off)  # in any language
     title = words["right"] + (f" · {words['now'].format(heads=heads)}" if off else f" · {words['all']}")
     canvas.text(0, top - 28, title, size=17, bold=True)
     left, right = 150, WIDTH - 190
@@ -120,7 +120,7 @@ def _bars(
         canvas.text(0, y, target, size=16, bold=last)
         bar = Box(left, y - 10, right, y + 10)
         canvas.raster.fill(bar, theme.mask)
-        colour = theme.output if last else theme.V
+        colour = theme.ink if last else theme.soft  # the hues are heads'
         canvas.raster.fill(bar._replace(right=left + max(1.0, share * bar.width)), colour)
         canvas.outline(bar._replace(right=left + max(2.0, was * bar.width)).grow(-1), theme.ink, 1.5)
         text = floor_share(share)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -72,23 +73,31 @@ def over_tokens(chart: Chart, sizes: Sizes, words: Mapping[str, str]) -> None:
     panel = chart.panel(
         Box(640, _TOP, 966, _BOTTOM), title=words["tokens"], y=words["flops_axis"], x="n", x_log=True, y_log=True,
         x_ticks=[(10.0**power, f"{10**power:,}") for power in range(0, 6)],
+        y_ticks=_tens(min(*pairs, *projections), max(*pairs, *projections)),
     )  # fmt: skip
     panel.line(
         n,
         projections,
         theme.ink,
         width=4,
-        name=f"{words['projections']}: ∝ n",
+        name=f"{words['projections']} ∝ n",
         hover=_count_hover(words["projections"]),
     )
-    panel.line(n, pairs, theme.weights, width=4, name=f"{words['pairs']}: ∝ n²", hover=_count_hover(words["pairs"]))
+    panel.line(n, pairs, theme.weights, width=4, name=f"{words['pairs']} ∝ n²", hover=_count_hover(words["pairs"]))
     panel.mark(x=sizes.n_q, label=f"n = {sizes.n_q:,}")
     at = float(even)
     if low <= at <= high:
-        panel.dots([at], [np.exp(np.interp(np.log(at), np.log(n), np.log(projections)))], theme.output, size=13)
+        logs = np.log(np.array(projections, float))  # exact integers up to here, and beyond 64 bits
+        panel.dots([at], [np.exp(np.interp(np.log(at), np.log(n), logs))], theme.output, size=13)
     text = f"{even.numerator:,}" if even.denominator == 1 else f"{at:,.1f}"
     chart.canvas.dot(982, _BOTTOM - 66, 12, theme.output)
     chart.canvas.text(996, _BOTTOM - 66, words["equal"].format(n=text), size=15, bold=True, colour=theme.output)
+
+
+def _tens(low: int, high: int) -> list[tuple[float, str]]:
+    """Powers of ten between two counts, all written as powers; every second or third where they are many."""
+    powers = range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)
+    return [(10.0**power, f"10<sup>{power}</sup>") for power in powers[:: max(1, math.ceil(len(powers) / 6))]]
 
 
 def _count_hover(name: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from mha_core.figures.chart import Chart, Panel, tick_text
 from mha_core.figures.geometry import Box
+from mha_core.figures.hues import head_hues
 from mha_core.figures.picture import Picture
 from mha_core.figures.theme import theme_named
 from mha_core.race import METHODS, SWEEPS, Sweep, Times
@@ -47,7 +48,7 @@ def race_lines(
         theme: "light" or "dark".
     """
     chart = Chart(_ROW * len(devices), theme_named(theme))
-    colours = dict(zip(METHODS, (chart.canvas.theme.K, chart.canvas.theme.Q, chart.canvas.theme.V), strict=True))
+    colours = dict(zip(METHODS, head_hues(chart.canvas.theme, len(METHODS)), strict=True))  # not those of Q, K and V
     for row, device in enumerate(devices):
         for sweep in sweeps:
             left, top = _LEFT[sweep.key], row * _ROW + 46
@@ -75,8 +76,8 @@ def _y_axis(points: Sequence[Times]) -> dict[str, Any]:
         return {"y_range": (0.01, 10)}
     low = 1e3 * min(value for point in points for value in point.low.values())
     high = 1e3 * max(value for point in points for value in point.high.values())
-    steps = (1, 2, 5) if high < 30 * low else (1,)
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    steps = (1, 2, 5) if sum(low <= 10.0**power <= high for power in powers) < 3 else (1,)
     ticks = [step * 10.0**power for power in powers for step in steps]
     low, high = low / 1.15, high * 1.15
     return {"y_range": (low, high), "y_ticks": [(tick, tick_text(tick)) for tick in ticks if low <= tick <= high]}

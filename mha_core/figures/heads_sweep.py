@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,7 +17,6 @@ __all__ = ["SWEEP_WORDS", "Swept", "heads_sweep"]
 
 SWEEP_WORDS: Mapping[str, str] = {
     "sweep": "All targets right at the end", "sweep_y": "share of positions: median, lowest and highest",
-    "sweep_x": "h · d_k",
 }  # fmt: skip
 """English."""
 
@@ -50,14 +50,26 @@ def heads_sweep(swept: Sequence[Swept], *, words: Mapping[str, str] = SWEEP_WORD
     """
     colours = theme_named(theme)
     chart = Chart(HEIGHT, colours)
-    first = swept[0]
-    ticks = [(float(h), f"{h} · {first.d_model // h}") for h in first.heads]
+    first, box = swept[0], Box(60, 40, 880, HEIGHT - 50)
+    ticks = [(float(h), str(h)) for h in first.heads]
     panel = chart.panel(
-        Box(60, 40, 880, HEIGHT - 50), title=words["sweep"], y=words["sweep_y"], x=words["sweep_x"], x_log=True,
+        box, title=words["sweep"], y=words["sweep_y"], x_log=True,
         y_range=(0, 1), x_ticks=ticks, y_ticks=[(0, "0"), (0.5, ".5"), (1, "1")],
     )  # fmt: skip
     for one, colour in zip(swept, (colours.Q, colours.K, colours.V), strict=False):
         ends = np.array(one.ends, float)  # (heads, seeds)
         panel.band(one.heads, ends.min(1), ends.max(1), colour)
         panel.line(one.heads, np.median(ends, 1), colour, markers=True, name=one.name)
+    _widths(chart, box, first)
     return chart.picture()
+
+
+def _widths(chart: Chart, box: Box, swept: Swept) -> None:
+    """Below the numbers of heads, what is left for each: a second row, since h · d_k would read as a product."""
+    canvas, (least, most) = chart.canvas, (swept.heads[0], swept.heads[-1])
+    for row, name in enumerate(("h", "d<sub>k</sub>")):
+        canvas.text(box.left - 20, box.bottom + 15 + row * 20, name, size=14, colour=canvas.theme.soft, anchor="right")
+    for h in swept.heads:
+        x = box.left + (math.log(h / least) / math.log(most / least) if most > least else 0.5) * box.width
+        d_k = str(swept.d_model // h)
+        canvas.text(x, box.bottom + 35, d_k, size=14, colour=canvas.theme.soft, anchor="center")

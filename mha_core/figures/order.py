@@ -28,7 +28,7 @@ WIDTH, HEIGHT = 1130, 492
 
 ORDER_WORDS: Mapping[str, str] = MappingProxyType(
     {
-        "before": "the sentence",
+        "before": "in the first order",
         "after": "in another order",
         "back": "put back, minus the first",
         "largest": "largest difference {size}",

@@ -77,6 +77,8 @@ def both_maps(scene: Scene, shown: Reordered, covered: bool) -> None:
         rows = scene.row_names(names, drawn.row_starts)
         template = f"{words['query']} %{{y}} → {words['key']} %{{x}}<br>{words['weight']} <b>%{{z:.4f}}</b>"
         canvas.hover(drawn.values, cells, template, rows=rows, columns=rows)
+        if n > 1 and float(np.ptp(weights.numpy())) < 1e-6:  # nothing to choose by: say so, it looks like no map
+            canvas.text(cells.box.x, cells.box.y, f"1/{len(names)}", size=20, bold=True, anchor="center")
     canvas.text(_MAPS - 10, _TOP + 12, words["head"].format(head=head + 1), size=15, anchor="right")
 
 
@@ -84,7 +86,7 @@ def all_cases(scene: Scene, cases: Mapping[str, Reordered], case: str, covered: 
     """What is left in each case, in the scale of its own outputs, side by side. A click chooses the case."""
     canvas, theme, words = scene.canvas, scene.theme, scene.words
     gap = 22
-    width = (_RIGHT - _CASES - (len(cases) - 1) * gap) / len(cases)
+    width = (_RIGHT - _CASES - (len(cases) - 1) * gap) // len(cases)  # whole pixels, as frames are
     for index, (name, found) in enumerate(cases.items()):
         x = _CASES + index * (width + gap)
         box = Box(x, _TOP, x + width, _BOTTOM - 26)
@@ -96,7 +98,7 @@ def all_cases(scene: Scene, cases: Mapping[str, Reordered], case: str, covered: 
             _left(scene, found, box)
             size = words["largest"].format(size=f"<b>{deviation_text(found.largest)}</b>")
             canvas.text(x - 2, _BOTTOM - 10, size, size=15)
-        canvas.raster.frame(box, theme.output, 1.5)
+        canvas.raster.frame(box, theme.output, 2)
         if chosen:
             canvas.outline(box, theme.ink, 3.5)
         _choice(scene, words[name], box, CASES.index(name), found.largest)

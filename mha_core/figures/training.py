@@ -125,7 +125,7 @@ def _column(
         canvas.raster.frame(cells.box, theme.hatch, 1)
         if named:
             head = learner.names[number] if learner.names else ""
-            text = fit(head, size, 14)
+            text = fit(head, size + gap - 4, 14)
             canvas.text(x, y - 11, text, size=14, bold=True)
         canvas.hover(
             weights, cells, template.replace("%{customdata}", words["head"].format(head=number % h + 1)),

@@ -186,7 +186,7 @@ def _own(f: Any, seen: View) -> None:
     f.draw(picture, key="attend_own", alt=t("attend.own_alt"), on_pick=state.flipped)
     empty = [code(names[row]) for row in range(len(names)) if forbidden[row].all()]
     notice = t("attend.own_notice")
-    st.markdown(f"{notice} {t('attend.own_empty', rows=', '.join(empty))}" if empty else notice)
+    st.markdown(t.sentences(notice, t("attend.own_empty", rows=t("list").join(empty))) if empty else notice)
 
 
 def _cross(f: Any, seen: View) -> None:

@@ -82,7 +82,7 @@ def mean(t: Words, trace: AttentionTrace) -> str:
     """What happens with one mean map for all heads."""
     moved = move(trace, average=True)
     truth = t("combine.mean_truth", moved=percent(moved))
-    return f"{truth} {t('combine.mean_alike')}" if moved < LITTLE else truth
+    return t.sentences(truth, t("combine.mean_alike")) if moved < LITTLE else truth
 
 
 def two_needs(t: Words) -> tuple[str, str, str]:
@@ -94,7 +94,7 @@ def two_needs(t: Words) -> tuple[str, str, str]:
         ["---"] * 4,
     ]
     for name, trace, swapped in (("one", one, found.one_swapped), ("several", two, found.two_swapped)):
-        heads = "; ".join(
+        heads = t("semicolon").join(
             t("combine.two_head", head=head + 1, weights=row(trace["weights"].sel(batch=0, head=head, query=0)))
             for head in range(trace.sizes["h"])
         )

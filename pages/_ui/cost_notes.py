@@ -90,7 +90,7 @@ def heads_truth(t: Words, seen: CostView) -> str:
         "cost.which_truth", h=seen.several, parameters=count_text(parameters(one)), flops=count_text(flops(one)),
         one=count_text(softmax_cells(one)), several=count_text(softmax_cells(several)), d_k=several.d_k, width=one.d_k,
     )  # fmt: skip
-    return truth if seen.sizes.h_kv == seen.sizes.h else f"{truth} {t('cost.which_own')}"
+    return truth if seen.sizes.h_kv == seen.sizes.h else t.sentences(truth, t("cost.which_own"))
 
 
 def notice(t: Words, seen: CostView) -> str:
@@ -103,11 +103,12 @@ def notice(t: Words, seen: CostView) -> str:
     sentences = [
         t("cost.notice", n=f"{sizes.n_q:,}", share=percent_text(pairs * sizes.layers / flops(sizes)), even=at,
           times=f"{flops(double) / flops(sizes):.2f}"),
-        t("cost.notice_standard" if standard else "cost.notice_other", d_model=f"{sizes.d_model:,}"),
+        t("cost.notice_standard" if standard else "cost.notice_other", d_model=f"{sizes.d_model:,}", h=sizes.h,
+          h_kv=sizes.h_kv),
         t("cost.notice_cache", size=bytes_text(cache_bytes(sizes)),
           all=bytes_text(sizes.batch * cache_bytes(sizes, sizes.n_k)), n=f"{sizes.n_k:,}", batch=sizes.batch),
     ]  # fmt: skip
-    return " ".join(sentences)
+    return t.sentences(*sentences)
 
 
 def alt(t: Words, seen: CostView, told: bool) -> str:
@@ -118,4 +119,4 @@ def alt(t: Words, seen: CostView, told: bool) -> str:
         cells=count_text(softmax_cells(sizes)), activations=bytes_text(activation_bytes(sizes)),
         cache=bytes_text(cache_bytes(sizes)), even=f"{float(crossing(sizes)):,.0f}",
     )  # fmt: skip
-    return f"{text} {t('cost.alt_told')}" if told else text
+    return t.sentences(text, t("cost.alt_told")) if told else text

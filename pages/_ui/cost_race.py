@@ -24,6 +24,7 @@ __all__ = ["D_MODEL", "NAME", "draw"]
 NAME = "cost.race"
 D_MODEL = 256
 BOUND = 1e-5  # float32, numbers of size 1
+CLEARLY = 1.2  # so many times as long is worth a sentence
 _WIDE = next(sweep for sweep in SWEEPS if sweep.key == "n")
 
 
@@ -40,7 +41,7 @@ def draw(f: Any) -> None:
     question = st.container()  # above the button, but its truth is known only below
     cells = cells_of()
 
-    def show(points: tuple[Times, ...], done: bool) -> None:
+    def show(points: tuple[Times, ...], done: bool, key: tuple[Any, ...]) -> None:
         picture = race_lines(points, devices(), words=t.group("cost.lines"), theme=f.theme)
         f.draw(picture, key="cost_race", alt=t("cost.race_alt", cells=len(points), total=len(cells)))
 
@@ -62,7 +63,7 @@ def _machines(t: Words) -> str:
     for device in devices():
         facts = machine(device)
         names.append(t("cost.machine", device=device.upper(), name=facts.device, threads=facts.threads))
-    return t("cost.machines", names="; ".join(names), torch=facts.torch, dtype=facts.dtype)
+    return t("cost.machines", names=t("semicolon").join(names), torch=facts.torch, dtype=facts.dtype)
 
 
 def _cell(points: Sequence[Times], device: str, n: int = _WIDE.values[-1]) -> Times | None:
@@ -90,14 +91,15 @@ def _notice(t: Words, points: Sequence[Times]) -> str:
     sentences = []
     small = _cell(points, "cpu", _WIDE.values[0])
     if small is not None:
-        ratio = f"{small.median['loop'] / small.median['batched']:.1f}"
-        sentences.append(t("cost.race_small", n=small.cell.n, h=small.cell.h, ratio=ratio))
+        ratio = small.median["loop"] / small.median["batched"]
+        if ratio >= CLEARLY:
+            sentences.append(t("cost.race_small", n=small.cell.n, h=small.cell.h, ratio=f"{ratio:.1f}"))
     if devices() == ("cpu",) and machine().threads == 1:
         sentences.append(t("cost.race_one_thread"))
     difference = max(point.difference for point in points)
     mark = ":green[✓]" if difference <= BOUND else ":red[✗]"
     same = t("cost.race_same", difference=deviation_text(difference), bound=deviation_text(BOUND))
-    return f"{' '.join(sentences)}\n\n{mark} {same}"
+    return f"{t.sentences(*sentences)}\n\n{mark} {same}"
 
 
 def _table(t: Words, points: Sequence[Times]) -> pd.DataFrame:

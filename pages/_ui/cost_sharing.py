@@ -86,7 +86,7 @@ def _cached(key: tuple[Any, ...], h_kv: int, _trace: AttentionTrace) -> Attentio
 
 def _alt(t: Words, columns: list[Shared]) -> str:
     parts = [f"h_kv = {column.trace.sizes['h_kv']}: {column.cache}" for column in columns]
-    return t("cost.sharing_alt", h=columns[0].trace.sizes["h"], parts="; ".join(parts))
+    return t("cost.sharing_alt", h=columns[0].trace.sizes["h"], parts=t("semicolon").join(parts))
 
 
 def _published(t: Words) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from mha_core.faithfulness import Slide
@@ -21,7 +22,7 @@ def slide_truth(t: Words, case: Slide) -> str:
     """That there are other weights, and how far they go."""
     n, d_v = case.values.shape
     return t(
-        "faithfulness.other_truth", n=n, d_v=d_v, conditions=d_v + 1, free=n - d_v - 1, turn=percent(case.turn),
+        "faithfulness.other_truth", n=n, d_v=d_v, conditions=d_v + 1, free=n - d_v - 1, turn=_from(case.turn),
     )  # fmt: skip
 
 
@@ -31,8 +32,13 @@ def slid(t: Words, case: Slide, part: float) -> str:
     return t(
         "faithfulness.slid", first=first + 1, last=last + 1, was=f"{case.weights[first]:.2f}",
         end=f"{case.other[first]:.2f}", most=f"{case.other[last]:.2f}", part=f"{100 * part:.0f}",
-        moved=deviation_text(case.moved(part)), turn=percent(case.turn),
+        moved=deviation_text(case.moved(part)), turn=_from(case.arrival),
     )  # fmt: skip
+
+
+def _from(part: float) -> str:
+    """The first whole percent at which it is so: the slider has no others."""
+    return f"{math.ceil(100 * part)} %"
 
 
 def alt_slide(t: Words, case: Slide, part: float) -> str:
@@ -71,12 +77,10 @@ def free(t: Words, freedoms: Sequence[Freedom], tokens: Sequence[str], head: int
     each = [one.directions for one in freedoms]
     alike = "alike" if len(set(each)) == 1 else "heads"
     every = str(each[0]) if alike == "alike" else t("list").join(map(str, each))
-    return " ".join(
-        (
-            t(f"faithfulness.free_{kind}", **values),
-            t(f"faithfulness.free_{alike}", every=every),
-            t("faithfulness.free_why", size=deviation_text(found.tolerance)),
-        )
+    return t.sentences(
+        t(f"faithfulness.free_{kind}", **values),
+        t(f"faithfulness.free_{alike}", every=every),
+        t("faithfulness.free_why", size=deviation_text(found.tolerance)),
     )
 
 
@@ -92,6 +96,10 @@ def lengths(t: Words, parts: Weighed, tokens: Sequence[str], head: int, query: i
         "most": percent(float(parts.parts[long])), "shortest": f"{parts.lengths.min():.2f}",
         "longest": f"{parts.lengths.max():.2f}", "residual": deviation_text(parts.residual),
     }  # fmt: skip
+    if len(parts.heaviest) > 1:
+        least, top = (percent(float(end)) for end in parts.parts[list(parts.heaviest)].aminmax())
+        values |= {"count": len(parts.heaviest), "least": least, "top": top}
+        return t(f"faithfulness.lengths_tied{'' if long in parts.heaviest else '_other'}", **values)
     return t(f"faithfulness.lengths_{'same' if heavy == long else 'other'}", **values)
 
 
@@ -100,6 +108,15 @@ def heads(t: Words, ranking: HeadRanking) -> str:
     if len(ranking.effect) == 1:
         return t("faithfulness.heads_one")
     sharpest, most = ranking.sharpest, ranking.weightiest
+    if len(tied := ranking.equally_sharp) > 1:
+        effects, names = [ranking.effect[head] for head in tied], t("list").join(str(head + 1) for head in tied)
+        told = t(
+            f"faithfulness.heads_tied{'' if most in tied else '_other'}", heads=names,
+            sharp=f"{ranking.sharpness[sharpest]:.2f}", least=percent(min(effects)), top=percent(max(effects)),
+            moved=percent(ranking.effect[most]), most=most + 1,
+        )  # fmt: skip
+        pairs = {"agreeing": ranking.agreeing, "pairs": ranking.pairs}
+        return t.sentences(told, t("faithfulness.heads_pairs", **pairs)) if ranking.pairs else told
     return t(
         f"faithfulness.heads_{'same' if sharpest == most else 'other'}", sharpest=sharpest + 1, most=most + 1,
         sharp=f"{ranking.sharpness[sharpest]:.2f}", moved=percent(ranking.effect[most]),

@@ -99,6 +99,14 @@ class Frame:
         layout.checks(self.t, calculation)
         if st.toggle(self.t("table.show"), **self.control("table")):
             st.table(tables.heads(self.t, calculation))
+        self.foot(key)
+
+    def foot(self, key: str) -> None:
+        """The way on to the next page: the last thing of every page but the last."""
+        keys = [row.key for row in PAGES]
+        for following in keys[keys.index(key) + 1 :][:1]:
+            label = self.t("nav.next", page=self.t(f"{following}.nav"))
+            st.page_link(f"pages/{following}.py", label=label, icon=":material/arrow_forward:")
 
 
 def configure() -> None:
@@ -107,12 +115,13 @@ def configure() -> None:
     st.set_page_config(page_title="Multi-head attention", page_icon=_ICON, layout="wide")
 
 
-def style() -> None:
-    """The style sheet, and a rerun when the theme changes."""
+def style(language: str) -> None:
+    """The style sheet, the page's language for the browser, and a rerun when the theme changes."""
     with st.container(key="style"):
         background = st.get_option(f"theme.{state.theme()}.backgroundColor").upper()
         st.html(f"<style>:root {{ --background: {background}; }}\n{_STYLE}</style>")
-        _watch_theme(key="theme_watch", data={"drawnFor": background}, on_changed_change=lambda: None)
+        data = {"drawnFor": background, "language": {"zh": "zh-CN"}.get(language, language)}
+        _watch_theme(key="theme_watch", data=data, on_changed_change=lambda: None)
 
 
 @st.cache_resource

@@ -92,10 +92,10 @@ def _shown(what: Lab, outcome: working.Outcome | None) -> Shown:
     return Shown(some or reports, recorded=True)
 
 
-def _show(f: Frame, what: Lab, name: str, points: Sequence[Moment], done: bool) -> None:
+def _show(f: Frame, what: Lab, name: str, points: Sequence[Moment], done: bool, key: tuple[Any, ...]) -> None:
     t, task, outcome = f.t, what.task, working.outcome_of(name)
     if not done or (outcome is not None and outcome.stopped):
-        _, sizes, seed, steps = what.key if outcome is None or not done else outcome.key
+        _, sizes, seed, steps = key
         if not points:
             return
         names = [
@@ -215,25 +215,33 @@ def carry(f: Frame, report: Report) -> None:
             st.markdown(t("heads.no_weights"))
         else:
             _offer(f, trained, recorded=report.trained is None)
+    _say_used(f, trained)
     st.file_uploader(
         t("heads.upload"), ["safetensors"], max_upload_size=MAX_BYTES // 2**20, help=t("heads.upload_help"),
         key="ui_weights_file", on_change=state.receive_weights,
     )  # fmt: skip
+    brought = state.brought_weights()
     if (problem := state.weights_problem()) is not None:
         layout.error(t, problem)
-    elif (brought := state.brought_weights()) is not None:
+    elif brought is not None:
         run, name = brought.run, notes.size_name(t, brought.model.task, brought.run.size)
         st.markdown(
             t("heads.uploaded", task=t(f"heads.task.{run.task}"), name=name, seed=run.seed,
               share=floor_share(run.accuracy.joint), evaluated=EVALUATED_SEQUENCES)
         )  # fmt: skip
         _offer(f, brought, recorded=False, place="brought_")
-    if f.settings.input == "trained":
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.success(t("heads.using"), icon=":material/check:")
-            st.page_link("pages/attend.py", label=t("heads.open"), icon=":material/visibility:")
+        _say_used(f, brought)
     if trained is not None:
         _check(f, trained, recorded=report.trained is None)
+
+
+def _say_used(f: Frame, trained: Trained | None) -> None:
+    """That it is this model that every page shows, and the way to it."""
+    used = state.learnt_of(f.settings) if f.settings.input == "trained" else None
+    if used is not None and used.trained is trained:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.success(f.t("heads.using"), icon=":material/check:")
+            st.page_link("pages/attend.py", label=f.t("heads.open"), icon=":material/visibility:")
 
 
 def _check(f: Frame, trained: Trained, *, recorded: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -140,16 +140,50 @@ def verdict(t: Words, task: ToyTask, reports: Sequence[Report]) -> str:
         if not {(2, 1), (1, 1), (1, 4)} <= joint.keys():
             return ""
         one, wide_h4, wide_h1 = (floor_share(joint[size]) for size in ((2, 1), (1, 4), (1, 1)))
-        return t("heads.verdict.induction", one=one, wide_h4=wide_h4, wide_h1=wide_h1)
+        deep = next(report for report in reports if report.run.size.layers == 2)
+        told = t("heads.verdict.induction", one=one, wide_h4=wide_h4, wide_h1=wide_h1)
+        return t.sentences(told, *_why_induction(t, deep, joint))
     many = max((report for report in reports if report.run.size.h > 1), default=None, key=_solved_first)
     if (1, 1) not in joint or many is None:
         return ""
-    h = many.run.size.h
-    values = {"one": floor_share(joint[1, 1]), "many_h": h, "many": floor_share(many.run.accuracy.joint)}
-    if task.key == "control":
-        apart = many.roles.divergence[0]
-        values["divergence"] = f"{apart.sum() / (h * (h - 1)):.2f}"
-    return t(f"heads.verdict.{task.key}", **values)
+    h, run = many.run.size.h, many.run
+    values = {"one": floor_share(joint[1, 1]), "many_h": h, "many": floor_share(run.accuracy.joint)}
+    told = [t(f"heads.verdict.{task.key}", **values)]
+    if run.accuracy.joint < ENOUGH:
+        told.append(t("heads.verdict.longer", steps=run.steps))
+    elif task.key == "copy":
+        told.append(t("heads.verdict.copy_why"))
+    elif task.key == "recall" and _shared_by_two(reports):
+        told.append(t("heads.verdict.recall_why"))
+    elif task.key == "control" and all(role.mass >= CLEAR for role in all_roles(many.roles)):
+        apart = many.roles.divergence[0].sum() / (h * (h - 1))
+        told.append(t("heads.verdict.control_why", many_h=h, divergence=f"{apart:.2f}"))
+    return t.sentences(*told)
+
+
+def _why_induction(t: Words, deep: Report, joint: Mapping[tuple[int, int], float]) -> list[str]:
+    """What the two layers do, where they have learnt it."""
+    if deep.run.accuracy.joint < ENOUGH:
+        return [t("heads.verdict.longer", steps=deep.run.steps)]
+    told = []
+    back = deep.run.points[-1].maps[:, 0, 0].diagonal(-1, 1, 2).mean(0)  # (n − 1,): the share on the letter before
+    half = len(back) // 2
+    after = deep.roles.of(1, 0)
+    if back[:half].mean() >= CLEAR and back[:half].mean() > back[half:].mean() and after.place == "after":
+        told.append(t("heads.verdict.induction_how"))
+    if joint[2, 1] > joint[1, 4] > joint[1, 1]:
+        told.append(t("heads.verdict.induction_depth"))
+    return told
+
+
+def _shared_by_two(reports: Sequence[Report]) -> bool:
+    """Whether the model with two heads has one for the key, which moves with the sequence, and one for the place."""
+    two = next((report for report in reports if report.run.size.h == 2), None)
+    if two is None:
+        return False
+    found = sorted((role.place, role.mass >= CLEAR, -moves) for role, moves in
+                   zip(all_roles(two.roles), two.roles.movement[0].tolist(), strict=True))  # fmt: skip
+    return [place for place, clear, _ in found if clear] == ["match", "slot"] and found[0][2] < found[1][2]
 
 
 def _solved_first(report: Report) -> tuple[bool, int]:
@@ -177,7 +211,7 @@ def take(t: Words, task: ToyTask, report: Report) -> str:
             what = t("heads.lost_some", targets=t("list").join(names), shares=shown)
         parts.append(t("heads.take_part", head=head_label(t, head, report.run.size.layers), lost=what))
     told = t("heads.take_truth", parts=t("semicolon").join(parts))
-    return f"{told} {t('heads.take_chance', chance=f'1/{task.classes}')}"
+    return t.sentences(told, t("heads.take_chance", chance=f"1/{task.classes}"))
 
 
 def redundant(t: Words, report: Report) -> str:
@@ -216,7 +250,7 @@ def runs(t: Words, task: ToyTask, ends: Sequence[Sequence[float]]) -> str:
         if max(joint) < ENOUGH:
             failing.append(size_name(t, task, size))
     told = t("heads.runs", seeds=len(ends[0]), parts=t("semicolon").join(parts))
-    return told + (f" {t('heads.fails', sizes=t('list').join(failing))}" if failing else "")
+    return t.sentences(told, t("heads.fails", sizes=t("list").join(failing))) if failing else told
 
 
 def sweep_alt(t: Words, swept: Sequence[Swept]) -> str:

@@ -65,7 +65,12 @@ def notices(t: Words, told: Sequence[Notice], dismiss: Callable[[], None]) -> No
     """What was replaced and why; values come from a URL, so they are shown as code."""
     if not told:
         return
-    sentences = [t(f"notice.{notice.key}", **{k: code(v) for k, v in notice.values.items()}) for notice in told]
+    sentences = []
+    for notice in told:
+        values = {name: code(value) for name, value in notice.values.items()}
+        if notice.values.get("taken") == "":  # which stands for what the app would choose itself
+            values["taken"] = t("notice.default")
+        sentences.append(t(f"notice.{notice.key}", **values))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.warning("  \n".join(sentences), icon=":material/info:")
         st.button(t("notice.dismiss"), on_click=dismiss)

@@ -92,14 +92,18 @@ def notice(t: Words, seen: Seen) -> str:
     """What to notice in the case on screen."""
     if len(seen.names) == 1:
         return t("order.notice_one")
+    stays = seen.shown.place[seen.token] == seen.token  # the one in the middle, backwards
+    values = {**seen.values, "way": t("order.stays" if stays else "order.went", **seen.values)}
     if seen.case == "yours":
         kind = "follows" if seen.shown.follows else "placed" if seen.shown.placed else "masked"
-        return t(f"order.notice_yours_{kind}", **seen.values)
-    sentences = [t(f"order.notice_{seen.case}", **seen.values)]
+        return t(f"order.notice_yours_{kind}", **values)
+    if seen.case != "none" and seen.shown.follows:
+        sentences = [t("order.notice_alike")]
+    else:
+        kind = "positions_stays" if stays and seen.case == "positions" else seen.case
+        sentences = [t(f"order.notice_{kind}", **values)]
     if seen.case == "positions" and not (seen.embedded or seen.learned):
         sentences.append(t("order.notice_added"))
-    if seen.case != "none" and seen.shown.follows:
-        sentences.append(t("order.notice_alike"))
     return "  \n".join(sentences)
 
 
@@ -130,5 +134,6 @@ def alt(t: Words, seen: Seen, covered: bool) -> str:
     new = " ".join(seen.names[i] for i in seen.shown.order)
     if covered:
         return t("order.alt_covered", order=new)
-    cases = "; ".join(f"{t(f'order.fig.{name}')}: {deviation_text(case.largest)}" for name, case in seen.cases.items())
+    each = (f"{t(f'order.fig.{name}')}: {deviation_text(case.largest)}" for name, case in seen.cases.items())
+    cases = t("semicolon").join(each)
     return t("order.alt", order=new, cases=cases)

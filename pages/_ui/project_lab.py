@@ -149,7 +149,7 @@ def _split(f: Frame, calculation: Calculation) -> None:
     found = view_without_transpose(trace)
     first = found.evidence["token"][1].sel(head=0, feature=0).numpy()
     names, others = plain_labels(calculation.tokens), sorted(set(first.tolist()))
-    tokens = ", ".join(code(names[i]) for i in others[:MOST_NAMED]) + (" …" if len(others) > MOST_NAMED else "")
+    tokens = t("list").join(code(names[i]) for i in others[:MOST_NAMED]) + (" …" if len(others) > MOST_NAMED else "")
     truth = t("project.split_truth", astray=f"{found.invariant_wrong:.0%}", tokens=tokens, rows=len(first))
     if predict(t, "project.split", ("same", "error", "mixed"), truth if found.broken else t("project.split_trivial")):
         picture = token_sources(trace, found, calculation.tokens, words=_words(f), theme=f.theme)

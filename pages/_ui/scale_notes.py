@@ -21,6 +21,8 @@ __all__ = ["LIMIT", "View", "alt", "notice", "number", "percent", "table", "trap
 
 HARM = 0.02
 """A share of saturated queries that is worth a word."""
+EVEN = 0.05
+"""Nats that an entropy may lack of the largest possible and be called even."""
 NS = (4, 16, 64, 256)
 LIMIT = f"{DEAD:g}".removeprefix("0")
 
@@ -111,21 +113,29 @@ def notice(t: Words, seen: View) -> str:
     if seen.n == 1:
         return f"{t('scale.notice_one')}  \n{_heads(t, seen)}"
     sentences = [
-        t("scale.notice", spread=number(bare.spread), largest=percent(bare.median("largest")),
-          scaled=percent(scaled.median("largest")), **values)
+        t("scale.notice", spread=number(bare.spread), largest=_share(bare.median("largest")),
+          scaled=_share(scaled.median("largest")), **values)
     ]  # fmt: skip
+    curves = seen.sweep.curves
     if bare.dead - scaled.dead >= HARM:
         sentences.append(t("scale.notice_harm", dead=percent(bare.dead), scaled=percent(scaled.dead), limit=LIMIT))
     else:
         jacobians = {"bare": number(bare.median("jacobian")), "scaled": number(scaled.median("jacobian"))}
-        harmed = (d_k for d_k, dead in zip(D_KS, seen.sweep.curves["one"].dead, strict=True) if dead >= HARM)
+        more = curves["one"].dead - curves["sqrt"].dead
+        harmed = (d_k for d_k, share in zip(D_KS, more, strict=True) if share >= HARM and d_k > seen.d_k)
         sentences.append(t("scale.notice_small", start=next(harmed, D_KS[-1]), **jacobians, **values))
     if seen.divisor == "d_k":
+        kind = "notice_d_k" if math.log(seen.n) - squared.median("entropy") < EVEN else "notice_d_k_small"
         sentences.append(
-            t("scale.notice_d_k", spread=number(squared.spread), entropy=number(squared.median("entropy")),
+            t(f"scale.{kind}", spread=number(squared.spread), entropy=number(squared.median("entropy")),
               top=number(math.log(seen.n)), **values)
         )  # fmt: skip
     return "  \n".join([*sentences, _heads(t, seen), t("scale.notice_learnt")])
+
+
+def _share(largest: float) -> str:
+    """Of several keys none gets all the attention, though float32 may say so."""
+    return percent(min(largest, 1 - 1e-7))
 
 
 def _heads(t: Words, seen: View) -> str:
@@ -150,11 +160,13 @@ def trap_truth(t: Words, sweep: Sweep) -> str:
             numbers[f"{name}_median_{place}"] = drawn.median(quantity)
             numbers[f"{name}_mean_{place}"] = drawn.mean(quantity)
     said = {name: number(value) for name, value in numbers.items()}
-    return f"{t(f'scale.trap_{way}_said')} {t('scale.trap_truth', count=f'{sweep.count:,}', **said)}"
+    return t.sentences(t(f"scale.trap_{way}_said"), t("scale.trap_truth", count=f"{sweep.count:,}", **said))
 
 
 def alt(t: Words, seen: View) -> str:
     """The picture in words."""
+    if seen.n == 1:
+        return t("scale.notice_one")
     bare, scaled = (seen.draws.by_divisor[divisor] for divisor in ("one", "sqrt"))
     return t(
         "scale.alt", d_k=seen.d_k, n=seen.n, count=seen.sweep.count, bare=number(bare.spread),

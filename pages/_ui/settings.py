@@ -21,7 +21,7 @@ from mha_core.sizes import DTYPE_BYTES
 from mha_core.toy_tasks import TOY_TASKS
 
 __all__ = [
-    "RULES", "Indices", "Notice", "OneOf", "Pairs", "Settings", "Switch", "Text", "Whole",
+    "RULES", "Indices", "Name", "Notice", "OneOf", "Pairs", "Settings", "Switch", "Text", "Whole",
     "divisors", "nearest_divisor",
 ]  # fmt: skip
 
@@ -152,6 +152,20 @@ class Text:
         return f"≤ {self.longest}"
 
 
+@dataclass(frozen=True)
+class Name(Text):
+    """A name that the app gave: nothing that an address separates settings with."""
+
+    def read(self, text: str) -> str:
+        if not re.fullmatch("[a-z0-9-]*", text):
+            raise ValueError(text)
+        return super().read(text)
+
+    @property
+    def allowed(self) -> str:
+        return f"a … z, 0 … 9, -; {super().allowed}"
+
+
 def control(default: Any, rule: Rule, *, view: bool = False) -> Any:
     """A row: its default, its rule, and whether it only changes what is looked at, not what is computed."""
     return field(default=default, metadata={"rule": rule, "view": view})
@@ -180,7 +194,7 @@ class Settings:
     input: str = control("cat", OneOf(INPUTS))
     text: str = control("", Text(MAX_CHARACTERS))
     n: int = control(8, Whole(1, MAX_TOKENS))
-    src: str = control("", Text(16))  # what no address can hold: an upload, a trained model
+    src: str = control("", Name(16))  # what no address can hold: an upload, a trained model
     sequence: int = control(0, Whole(0, MAX_SEQUENCES - 1))  # of a trained model's task
     layer: int = control(0, Whole(0, 1))  # of a trained model
     weights: str = control("designed", OneOf(WEIGHTS))

@@ -19,7 +19,7 @@ from cachetools import LRUCache
 from mha_core.arrays import UploadedInput, read_array
 from mha_core.errors import InputError
 from mha_core.figures.pick import cell_of
-from mha_core.inputs import PRESETS
+from mha_core.inputs import PRESETS, check_bounds
 from mha_core.toy_files import from_safetensors
 from mha_core.toy_recording import recorded_model, recorded_name
 from mha_core.toy_training import Trained
@@ -167,6 +167,10 @@ def _enter_or_leave_fixed(chosen: str) -> None:
         usual = Settings()  # where the address began with the pocket example
         before = (str(usual.d_model), str(usual.h)) if session.input == "pocket" else (session.d_model, session.h)
         session.d_model, session.h = session.pop("before_fixed", before)
+    sources = session.setdefault("sources", {})  # a table is no trained model: each comes back with its input
+    sources[session.input] = session.src
+    source = sources.get(chosen, "")
+    choose("src", source if source in _uploads() or _learnt(source) is not None else "")
 
 
 def picked(chart: str) -> None:
@@ -251,7 +255,12 @@ def receive_weights() -> None:
     if (file := session.ui_weights_file) is None:
         return
     try:
-        session.weights_brought = from_safetensors(file.getvalue(), file.name)
+        brought = from_safetensors(file.getvalue(), file.name)
+        n, size = brought.model.task.n, brought.run.size
+        check_bounds(n, n, size.d_model, size.h)  # a file may hold more heads than a page draws
+        if brought.model.scale is not None:  # the pages divide by √d_k
+            raise InputError("weights_told", file=file.name, name="scale", value=brought.model.scale)
+        session.weights_brought = brought
     except InputError as error:
         session.weights_problem = error
 
@@ -273,8 +282,9 @@ def use_trained(trained: Trained, recorded: bool) -> None:
     if recorded:
         name = recorded_name(trained.run.task, trained.run.size)
     else:
+        told = (trained.run.task, trained.run.size, trained.run.seed, trained.model.scale)  # all that decides numbers
         data = b"".join(numbers.numpy().tobytes() for numbers in trained.model.state_dict().values())
-        name = f"run-{hashlib.sha256(data).hexdigest()[:8]}"
+        name = f"run-{hashlib.sha256(repr(told).encode() + data).hexdigest()[:8]}"
         kept = {**st.session_state.get("learnt", {}), name: Learnt(trained)}
         st.session_state.learnt = dict(list(kept.items())[-LEARNT_KEPT:])
     _enter_or_leave_fixed("trained")

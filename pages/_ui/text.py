@@ -36,6 +36,10 @@ class Words:
     def __call__(self, key: str, /, **values: object) -> str:
         return self._texts[key].format(**values) if values else self._texts[key]
 
+    def sentences(self, *said: str) -> str:
+        """One after the other: Chinese has no space after a full stop."""
+        return ("" if self.language == "zh" else " ").join(said)
+
     def __contains__(self, key: str) -> bool:
         return key in self._texts
 

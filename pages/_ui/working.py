@@ -36,6 +36,15 @@ class Outcome:
     stopped: bool
 
 
+@dataclass(frozen=True)
+class _Begun:
+    """Work that was started, with what it was started with: the controls may say something else by now."""
+
+    job: Job
+    key: tuple[Any, ...]
+    total: int
+
+
 @st.cache_resource
 def _jobs() -> Jobs:
     return Jobs()
@@ -53,7 +62,7 @@ def work(
     make: Callable[[], Generator[Any, None, Any]],
     *,
     total: int,
-    show: Callable[[tuple[Any, ...], bool], None],
+    show: Callable[[tuple[Any, ...], bool, tuple[Any, ...]], None],
     key: tuple[Any, ...] = (),
     slots: int = 1,
     label: str = "",
@@ -69,7 +78,7 @@ def work(
         make: makes the work, a generator; called in a thread, so it closes over plain values.
         total: how many points it will yield.
         show: draws the points there are so far: those of the running work, or of the last, or none;
-            and is told whether there will be no more.
+            and is told whether there will be no more, and the key that their work was started with.
         key: the settings it is started with, to tell later whether they have changed since.
         slots: 2 to run alone in the process.
         label: another text for it.
@@ -79,35 +88,34 @@ def work(
         What came of the last work that ended; None before the first.
     """
     session = st.session_state
-    job: Job | None = session.get(f"job_{name}")
-    status = job.status() if job is not None else None
-    if status is not None and not status.live:
-        _end(name, status)
-        status = None
+    begun: _Begun | None = session.get(f"work_{name}")
+    if begun is not None and not (status := begun.job.status()).live:
+        _end(name, begun, status)
+        begun = None
     with row or st.container(horizontal=True, vertical_alignment="center"):
-        if status is None:
+        if begun is None:
             label = label or _own_label(t, name)
-            begin = name, make, key, slots
+            begin = name, make, slots, key, total
             st.button(label, key=f"start_{name}", type="primary", on_click=_start, args=begin)
         else:
             st.button(t("work.stop"), key=f"stop_{name}", on_click=_stop, args=(name,))
     _say_failed(t, session.get(f"failed_{name}"))
 
-    @st.fragment(run_every=EVERY if status is not None else None)
+    @st.fragment(run_every=EVERY if begun is not None else None)
     def look() -> None:
         last = outcome_of(name)
-        if status is None or job is None:
-            show(last.points if last is not None else (), True)
+        if begun is None:
+            show(*((last.points, True, last.key) if last is not None else ((), True, key)))
             return
-        now = job.status()
+        now = begun.job.status()
         if not now.live:
             st.rerun()
         if now.state == "waiting":
             st.progress(0.0, t("work.waiting", before=now.before))
         else:
-            done = min(len(now.points), total)
-            st.progress(done / total, t("work.running", share=f"{done / total:.0%}"))
-        show(now.points, False)
+            share = min(len(now.points) / begun.total, 1.0)
+            st.progress(share, t("work.running", share=f"{share:.0%}"))
+        show(now.points, False, begun.key)
 
     look()
     return outcome_of(name)
@@ -117,29 +125,33 @@ def _own_label(t: Words, name: str) -> str:
     return t(f"{name}.start") if f"{name}.start" in t else t("work.start")
 
 
-def _start(name: str, make: Callable[[], Generator[Any, None, Any]], key: tuple[Any, ...], slots: int) -> None:
+def _start(
+    name: str, make: Callable[[], Generator[Any, None, Any]], slots: int, key: tuple[Any, ...], total: int
+) -> None:
     session = st.session_state
+    if session.get(f"work_{name}") is not None:  # the second of two quick clicks
+        return
     session[f"failed_{name}"] = None
     try:
-        session[f"job_{name}"], session[f"key_{name}"] = _jobs().start(make, slots), key
+        session[f"work_{name}"] = _Begun(_jobs().start(make, slots), key, total)
     except OverflowError as error:
         session[f"failed_{name}"] = error
 
 
 def _stop(name: str) -> None:
-    if (job := st.session_state.get(f"job_{name}")) is not None:
-        job.stop()
+    begun: _Begun | None = st.session_state.get(f"work_{name}")
+    if begun is not None:
+        begun.job.stop()
 
 
-def _end(name: str, status: Status) -> None:
+def _end(name: str, begun: _Begun, status: Status) -> None:
     session = st.session_state
-    session[f"job_{name}"] = None
+    session[f"work_{name}"] = None
     if status.state == "failed":
         session[f"failed_{name}"] = status.error
     elif status.points or status.state == "done":  # stopped before it began: what was there before stays
-        session[f"outcome_{name}"] = Outcome(
-            session[f"key_{name}"], status.points, status.result, stopped=status.state == "stopped"
-        )
+        stopped = status.state == "stopped"
+        session[f"outcome_{name}"] = Outcome(begun.key, status.points, status.result, stopped)
 
 
 def _say_failed(t: Words, error: Exception | None) -> None:

@@ -7,7 +7,11 @@ from playwright.sync_api import sync_playwright
 from tests.browser.serve import FLAGS, ROOT, chromium_path, serve
 
 FOLDER = ROOT / ".readme"
-SHOTS = {"overview.png": "/", "overview_zh.png": "/?lang=zh&input=mao&h=8&mask=causal&head=1"}
+SHOTS = {
+    "overview.png": "/",
+    "overview_zh.png": "/?lang=zh&input=mao&h=8&mask=causal&head=1",
+    "heads.png": "/heads",
+}
 
 
 def main() -> None:

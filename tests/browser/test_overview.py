@@ -17,3 +17,10 @@ def test_a_slider_changes_the_drawn_numbers(page):
     assert drawn(page) != before
     slide(page, "d_model", "ArrowLeft")
     assert drawn(page) == before
+
+
+def test_what_scrolls_under_the_navigation_is_covered(page):
+    page.goto("/")
+    settle(page)
+    colour = "getComputedStyle(document.querySelector('[data-testid={}]')).backgroundColor"
+    assert page.evaluate(colour.format("stHeader")) == page.evaluate(colour.format("stApp"))

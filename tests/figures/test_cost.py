@@ -25,6 +25,7 @@ SIZES = [
     Sizes.standard(509, 1, 1),
     Sizes.standard(7, 7, 256),
     Sizes.standard(512, 16, 131_072, layers=7, batch=3),
+    Sizes.standard(12288, 96, 131_072, layers=200, batch=1024),  # FLOPs beyond 64 bits
     *(row.sizes for row in MODEL_SIZES),
 ]
 
@@ -74,6 +75,12 @@ def test_the_curves_over_n_cross_where_it_is_said(sizes):
         assert straight + squared == flops(Sizes(**{**vars(sizes), "n_q": int(n), "n_k": int(n)}))
         assert (squared > straight) == (n > even)
     assert COST_WORDS["equal"].format(n=f"{even:,.0f}") in texts(picture)
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+def test_all_numbers_at_the_axis_of_flops_are_powers_of_ten(sizes):
+    powers = [text for text in texts(cost(sizes)) if text.startswith("10<sup>")]
+    assert 3 <= len(powers) <= 6 and len(set(powers)) == len(powers)
 
 
 def test_the_bar_is_cut_in_proportion():

@@ -1,9 +1,11 @@
 """The picture "order": what is painted, written and chosen is the comparison."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from mha_core import masks
 from mha_core.figures.order import ORDER_WORDS, order
@@ -110,6 +112,14 @@ def test_only_a_map_that_followed_is_called_so(trace_of):
     named = [text for text in texts(draw(trace)[0]) if text.startswith("A′")]
     assert named == ["A′<sub>1</sub> = P A<sub>1</sub> P<sup>T</sup>"]
     assert [text for text in texts(draw(trace, case="causal")[0]) if text.startswith("A′")] == ["A′<sub>1</sub>"]
+
+
+def test_a_map_without_a_preference_says_so(trace_of):
+    trace = trace_of(8, 2, 16)
+    picture, cases = draw(trace)
+    assert "1/8" not in texts(picture)
+    even = tuple(torch.full_like(weights, 1 / 8) for weights in cases["none"].weights)
+    assert texts(order(trace, tokens(8), {"none": replace(cases["none"], weights=even)})).count("1/8") == 2
 
 
 def test_places_are_written_where_they_take_part(trace_of):

@@ -12,7 +12,7 @@ from mha_core.figures.cost_sharing import SHARING_WORDS
 from mha_core.figures.quantity import bytes_text, percent_text
 from mha_core.grouped import output_change, share_keys
 from mha_core.model_sizes import MODEL_SIZES, model_sizes
-from mha_core.race import Sweep, cells_of
+from mha_core.race import Cell, Sweep, Times, cells_of
 from mha_core.sizes import Sizes
 from pages._ui import cost_race
 from pages._ui.calculation import calculate
@@ -29,6 +29,12 @@ def said(at):
     return "\n".join(element.value for element in at.main.markdown)
 
 
+@pytest.mark.parametrize(("lang", "says"), [("en", "The default is used instead."), ("zh", "现改用：默认值。")])
+def test_a_default_that_has_no_name_is_not_printed_as_nothing(lang, says):
+    (warning,) = open_cost(lang=lang, cost_of="gpt5").warning
+    assert says in warning.value and "`gpt5`" in warning.value
+
+
 def sizes_at(**query):
     settings, notices = Settings.read({name: str(value) for name, value in query.items()})
     assert notices == ()
@@ -38,6 +44,7 @@ def sizes_at(**query):
 MORE = [
     *({"cost_of": row.key} for row in MODEL_SIZES),
     {"cost_of": "llama2", "kv_heads": 7, "cost_n": 131072, "cost_batch": 1024},
+    {"cost_of": "opt", "cost_n": 131072, "cost_batch": 1024, "cost_layers": 200},
     {"kv_heads": 2, "cost_n": 100, "cost_layers": 3, "cost_dtype": "bfloat16"},
     {"h": 8, "kv_heads": 4, "mask": "causal"},
 ]
@@ -89,9 +96,24 @@ def test_a_chosen_n_stays_and_ones_own_follows_the_sidebar():
 
 def test_the_crossing_is_twice_d_model_and_is_said():
     assert "beyond n = 1,024 the maps cost more" in said(open_cost(d_model=512, h=8))
-    assert "h is not in it" in said(open_cost(d_model=512, h=8))
+    assert "neither h nor d_k is in it" in said(open_cost(d_model=512, h=8))
     shared = said(open_cost(d_model=512, h=8, kv_heads=1))
-    assert "beyond n = 576 the maps cost more" in shared and "h is not in it" not in shared
+    assert "beyond n = 576 the maps cost more" in shared and "512 · (1 + 1 / 8)" in shared
+    assert "neither h nor d_k is in it" not in shared
+
+
+@pytest.mark.parametrize(("loop", "said_so"), [(2e-3, True), (1.1e-3, False), (0.9e-3, False)])
+def test_a_slow_loop_is_explained_only_where_it_was_slow(loop, said_so):
+    median = {"loop": loop, "batched": 1e-3, "fused": 1e-3}
+    times = Times(Cell("cpu", 8, 16, ("n",)), median, median, median, 3, dict.fromkeys(median, 1), 0.0)
+    assert ("calls cost more than one" in cost_race._notice(words("en"), [times])) == said_so
+
+
+def test_the_crossing_is_not_laid_to_a_width_that_has_no_part_in_it():
+    """PaLM's h·d_k is 12,288, its d_model 18,432: with a key head for each it crosses at 2·d_model all the same."""
+    palm = said(open_cost(cost_of="palm", kv_heads=48))
+    assert "beyond n = 36,864 the maps" in palm and "neither h nor d_k is in it" in palm
+    assert "beyond n = 18,816 the maps" in said(open_cost(cost_of="palm"))
 
 
 def test_the_truth_about_heads_comes_after_the_guess():

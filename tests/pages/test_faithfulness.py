@@ -83,6 +83,13 @@ def test_the_slider_moves_the_weights_and_not_the_output():
     assert ", ".join(f"{value:.12f}" for value in case.output(0)) in alt
 
 
+def test_the_key_that_ends_on_top_is_said_to_be_there_only_once_it_is():
+    case = slide(13)
+    words_of = re.search(r"it is on top from (\d+) % on", said(open_page(seed=13, slide=50)))
+    first = int(words_of[1])
+    assert [case.top(part / 100) == case.top(1) for part in (first - 1, first)] == [False, True]
+
+
 @pytest.mark.parametrize(
     ("query", "sentence"),
     [
@@ -90,6 +97,10 @@ def test_the_slider_moves_the_weights_and_not_the_output():
         ({"h": 16}, "5 directions are free, whatever the values are"),
         ({"input": "zhidao", "positions": "false"}, "values depend on each other"),
         ({"h": 1}, "There is but one head here"),
+        ({"input": "text", "text": "a"}, "heads 1, 2, 3, 4 are equally sharp (largest weight 1.00"),
+        ({}, "heads 1, 3 are equally sharp (largest weight 0.95"),
+        ({"d_model": 7, "h": 7, "head": 5}, "gives 10 keys the same, largest weight, 0.10"),
+        ({"input": "text", "text": "a a a", "positions": "false"}, "gives 3 keys the same, largest weight, 0.33"),
     ],
 )
 def test_the_reason_is_the_right_one(query, sentence):

@@ -4,10 +4,14 @@ import re
 import time
 
 import pytest
+from safetensors.torch import load, save
 
 from mha_core.toy_files import from_safetensors, to_safetensors
+from mha_core.toy_model import ToyModel
 from mha_core.toy_recording import recorded, recorded_model, recorded_name
-from mha_core.toy_tasks import TOY_TASKS, task_named
+from mha_core.toy_report import study
+from mha_core.toy_tasks import TOY_TASKS, Size, task_named
+from mha_core.toy_training import look_at
 from pages._ui import heads_notes as notes
 from pages._ui.calculation import Learnt, calculate
 from pages._ui.settings import Settings
@@ -87,6 +91,27 @@ def test_the_model_on_screen_passes_the_three_identities(page):
     assert line.count(":green[✓]") == 3 and ":red" not in line
 
 
+LEARNT = {
+    "copy": "averaging them", "recall": "one head follows the key", "control": "one head is enough",
+    "induction": "head looks one back",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("task", TOY_TASKS, ids=lambda task: task.key)
+def test_what_heads_have_learnt_is_told_only_of_heads_that_have(task):
+    reports = [report for report in recorded().reports if report.run.task == task.key]
+    told = notes.verdict(words("en"), task, reports)
+    assert LEARNT[task.key] in told and "no verdict yet" not in told
+    training = study(task, task.sizes, seed=0, steps=10)
+    while True:
+        try:
+            next(training)
+        except StopIteration as over:
+            early = notes.verdict(words("en"), task, over.value)
+            break
+    assert LEARNT[task.key] not in early and "After 10 steps this is no verdict yet" in early
+
+
 @pytest.mark.parametrize("task", TOY_TASKS, ids=lambda task: task.key)
 def test_who_fails_in_every_run_is_named_and_nobody_else(task):
     recording = recorded()
@@ -94,7 +119,7 @@ def test_who_fails_in_every_run_is_named_and_nobody_else(task):
     told = notes.runs(words("en"), task, ends)
     failing = [notes.size_name(words("en"), task, size) for size, joint in zip(task.sizes, ends, strict=True)
                if max(joint) < 0.99]  # fmt: skip
-    assert (f"With {', '.join(failing)} it fails in every run." in told) == bool(failing)
+    assert (f"It fails in every run with {', '.join(failing)}." in told) == bool(failing)
     assert "impossible" not in told
 
 
@@ -177,3 +202,89 @@ def test_weights_survive_the_way_out_and_in_again():
     trained = recorded_model("copy-4x1")
     again = from_safetensors(to_safetensors(trained), "again.safetensors")
     assert again.run.accuracy == trained.run.accuracy
+
+
+def pick(at, key, chosen):
+    next(control for control in at.main.get("button_group") if control.key == key).set_value(chosen).run()
+
+
+def bring(at, data):
+    return at.file_uploader(key="ui_weights_file").set_value(("x.safetensors", data, "")).run()
+
+
+def untrained(h, seed=0, d_model=64, scale=None):
+    model = ToyModel(task_named("copy"), Size(h, 1, d_model), seed, scale=scale)
+    return to_safetensors(look_at(model, seed=seed, steps=0))
+
+
+def test_a_training_that_runs_is_drawn_as_it_was_started_whatever_is_chosen_meanwhile():
+    at = open_heads(toy_steps="1000", compared="1")
+    at.button(key="start_heads_copy").click().run()
+    pick(at, "ui_page_compared", [0, 1, 2])
+    at.number_input(key="ui_page_toy_steps").set_value(50).run()
+    end = time.monotonic() + 30
+    while not at.get("plotly_chart")[0].proto.alt.startswith("Curves"):
+        assert time.monotonic() < end and not at.exception
+        at.run()
+    assert "over 1000 steps. At the end h = 2: ." in at.get("plotly_chart")[0].proto.alt
+    assert "of 1000" in said(at)
+    at.button(key="stop_heads_copy").click().run()
+
+
+def test_the_chosen_sizes_are_kept_through_a_task_that_has_fewer():
+    at = open_heads(compared="1.2.3")
+    for task in ("control", "copy"):
+        at.selectbox(key="ui_page_task").set_value(task).run()
+    assert at.session_state.compared == "1.2.3"
+
+
+@pytest.mark.parametrize("steps", [1, 9])
+def test_a_training_of_a_few_steps_is_what_the_control_says(steps):
+    at = train(open_heads(task="control", toy_steps=str(steps), compared="0"))
+    control = at.number_input(key="ui_page_toy_steps")
+    assert control.min <= control.value == steps and f"seed 0, {steps} steps" in said(at)
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [(untrained(32), "`h`=`32` is outside"), (untrained(1, d_model=2), "`d_model`=`2` is outside"),
+     (untrained(4, scale=1.0), "`scale`=`1.0`"), (b"nothing", "`x.safetensors` is not")],
+)  # fmt: skip
+def test_weights_that_no_page_can_show_are_refused_in_a_sentence(data, sentence):
+    at = bring(open_heads(), data)
+    (error,) = at.error
+    assert sentence in error.value and "ui_brought_use" not in keys(at)
+
+
+def test_equal_weights_of_another_seed_are_another_model():
+    at, names = open_heads(), set()
+    told = {"task": "copy", "h": "4", "layers": "1", "d_model": "64", "steps": "0"}
+    for seed in ("1", "2"):
+        bring(at, save(load(untrained(4)), {**told, "seed": seed})).button(key="ui_brought_use").click().run()
+        names.add(at.session_state.src)
+    assert len(names) == 2
+
+
+def test_pages_are_said_to_show_this_model_only_while_they_do():
+    at = open_heads()
+    at.button(key="ui_use").click().run()
+    assert len(at.success) == 1
+    at.selectbox(key="ui_page_task").set_value("recall").run()
+    assert not at.success
+    assert not open_heads(input="trained", src="run-12345678").success
+
+
+def test_every_input_that_is_brought_keeps_its_own_source():
+    at = open_app(input="upload")
+    at.file_uploader(key="ui_upload").set_value(("x.csv", b"1,2,3,4\n", "text/csv")).run()
+    at.selectbox(key="ui_input").set_value("trained").run()
+    assert not at.error and at.session_state.d_model == "64"
+    at.selectbox(key="ui_input").set_value("upload").run()
+    assert not at.error and at.session_state.d_model == "4"
+
+
+def test_after_a_model_that_is_gone_comes_the_first_recorded_one():
+    at = open_app(input="trained", src="run-12345678")
+    at.selectbox(key="ui_input").set_value("cat").run()
+    at.selectbox(key="ui_input").set_value("trained").run()
+    assert not at.error

@@ -71,7 +71,7 @@ def test_before_the_guess_nothing_is_given_away():
     assert "What to notice" not in said(at)
     assert "hidden until you have guessed" in at.get("plotly_chart")[0].proto.alt
     guess(at, "same")
-    assert "You guessed: stays the same" in said(at) and "It stays the same" in said(at)
+    assert "You guessed: stays the same" in said(at) and "it stays the same" in said(at)
     assert "What to notice" in said(at)
     at.switch_page("pages/combine.py").run()
     at.switch_page("pages/order.py").run()
@@ -90,6 +90,19 @@ def test_the_controls_choose_case_order_and_token():
         said(at)
     )
     assert not [box for box in at.number_input if box.key == "ui_page_reorder_seed"]
+
+
+@pytest.mark.parametrize("case", [1, 2, 3])
+def test_a_token_that_stays_at_its_place_is_not_said_to_have_moved(case):
+    """Backwards, the one in the middle: its row of X is the same, its output is not."""
+    sentence = {"input": "text", "text": "a b c d e", "mask": "window"}
+    told = order_notes.notice(words("en"), seen_at(**sentence, reorder="reverse", query=2, order_case=case))
+    assert "stay at place 3" in told and "place 3 to place 3" not in told and "its row of X is another one" not in told
+
+
+def test_where_nothing_changes_no_change_is_told():
+    told = order_notes.notice(words("en"), seen_at(order_case=2, input="text", text="a a a", reorder="reverse"))
+    assert "all outputs stay" in told and "differ" not in told
 
 
 def test_what_is_not_there_falls_back():

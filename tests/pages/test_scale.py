@@ -85,6 +85,16 @@ def test_harm_is_told_where_there_is_harm():
     dead = sweep(16).at[512].by_divisor["one"].dead
     assert f"**{dead:.0%}**".replace("%", " %") in harmed and "no harm to show" not in harmed
     assert "overdoes it" in said(open_scale(draw_by="d_k"))
+    for d_k in (1, 4):
+        mild = said(open_scale(draw_by="d_k", draw_d_k=d_k))
+        assert "makes the weights even" in mild and "plain mean" not in mild
+
+
+def test_what_is_said_of_two_keys_is_no_rounding():
+    """At d_k = 512 float32 says that all of the attention goes to one of two keys; near d_k = 2 harm lies ahead."""
+    sharp = said(open_scale(draw_n=2, draw_d_k=512))
+    assert "gives **> 99 %** of its attention" in sharp
+    assert "Harm begins near d_k = 4" in said(open_scale(draw_n=2, draw_d_k=2))
 
 
 def test_the_dots_are_the_heads():
@@ -105,7 +115,7 @@ def test_the_trap_is_told_after_a_guess_with_both_quantities():
             values = drawn.of(quantity)
             assert scale_notes.number(np.mean(values, dtype=float)) in text
             assert scale_notes.number(np.median(values)) in text
-    assert "Most queries get no gradient" in text
+    assert "Many queries get next to no gradient" in text
 
 
 def wait(at, until):

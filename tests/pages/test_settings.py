@@ -12,6 +12,7 @@ from pages._ui.settings import (
     CARRIERS,
     RULES,
     Indices,
+    Name,
     OneOf,
     Pairs,
     Settings,
@@ -37,6 +38,8 @@ def some_value(rule, rng):
             return tuple(sorted(rng.sample(range(high + 1), rng.randint(0, high))))
         case Pairs(high):
             return frozenset((rng.randint(0, high), rng.randint(0, high)) for _ in range(rng.randint(0, 9)))
+        case Name(longest):
+            return "".join(rng.choice("abz-019") for _ in range(rng.randint(0, longest)))
         case Text(longest):
             return "".join(rng.choice("ab 猫&=#%\"<'\\`$é") for _ in range(rng.randint(0, min(longest, 12))))
 
@@ -76,6 +79,11 @@ def test_a_bad_value_is_named_with_what_is_allowed_and_what_is_taken():
     assert (notice.key, notice.values["name"], notice.values["value"]) == ("url", "mask", "foo")
     assert "causal" in notice.values["allowed"]
     assert notice.values["taken"] == "none"
+
+
+def test_a_source_that_would_say_other_settings_on_the_way_back_is_none():
+    read, (notice,) = Settings.read({"src": "x~h.2"})
+    assert (read, notice.values["name"]) == (Settings(), "src")
 
 
 def test_h_is_kept_when_it_divides_and_snapped_to_the_nearest_divisor_when_not():

@@ -2,6 +2,7 @@
 
 import re
 import string
+import unicodedata
 
 import pytest
 
@@ -38,6 +39,21 @@ def test_both_languages_have_the_same_placeholders_and_formulas(key):
 def test_no_text_is_empty_or_left_in_the_other_language(key):
     assert EN[key].strip() and ZH[key].strip()
     assert not re.search(r"[\u4e00-\u9fff]", EN[key])
+
+
+def apart(character):
+    """What Markdown takes for a border of words: nothing, space, punctuation; a value may end with a % sign."""
+    return not character or character.isspace() or unicodedata.category(character)[0] in "PS"
+
+
+@pytest.mark.parametrize("key", sorted(EN))
+def test_what_is_bold_is_rendered_so(key):
+    """Between a full stop and a letter, ** stays two stars: so **你好**：…, not **你好：**…"""
+    for text in (EN[key], ZH[key]):
+        pieces = text.split("**")
+        for before, bold, after in zip(pieces[::2], pieces[1::2], pieces[2::2], strict=False):
+            assert not apart(bold[-1]) or apart(after[:1]), text
+            assert not apart(bold[0]) or apart(before[-1:]), text
 
 
 def test_every_row_of_a_registry_has_its_words():

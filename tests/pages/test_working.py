@@ -1,9 +1,12 @@
 """Long work on a page: it starts on a button, can be stopped, and what came of it stays."""
 
 import time
+from unittest.mock import Mock
 
 import pytest
 from streamlit.testing.v1 import AppTest
+
+from pages._ui import working
 
 
 def page():
@@ -30,7 +33,7 @@ def page():
 
     outcome = working.work(
         words("en"), "test", work, total=2, key=(kind,),
-        show=lambda points, done: st.text(f"{len(points)} points, {'done' if done else 'running'}"),
+        show=lambda points, done, key: st.text(f"{len(points)} points of {key}, {'done' if done else 'running'}"),
     )  # fmt: skip
     if outcome is not None:
         st.text(f"outcome {outcome.key} {outcome.result} {'stopped' if outcome.stopped else 'ended'}")
@@ -59,13 +62,13 @@ def said(app):
 
 
 def test_nothing_runs_before_the_button_is_pressed(app):
-    assert said(app) == ["0 points, done"] and app.button[0].label == "Start"
+    assert said(app) == ["0 points of ('short',), done"] and app.button[0].label == "Start"
 
 
 def test_it_runs_to_its_end_and_the_result_stays(app):
     start(app)
     until(app, lambda: len(app.text) == 2)
-    assert said(app) == ["1 points, done", "outcome ('short',) result ended"]
+    assert said(app) == ["1 points of ('short',), done", "outcome ('short',) result ended"]
     assert app.run().text[1].value == "outcome ('short',) result ended"
 
 
@@ -83,6 +86,28 @@ def test_the_outcome_says_what_it_was_started_with(app):
     app.segmented_control[0].set_value("endless").run()
     until(app, lambda: len(app.text) == 2)
     assert "('short',)" in said(app)[1]
+
+
+def test_what_runs_is_shown_as_what_it_was_started_with(app):
+    start(app, "endless")
+    app.segmented_control[0].set_value("short").run()
+    assert "of ('endless',), running" in said(app)[0]
+    app.button[0].click().run()
+    until(app, lambda: len(app.text) == 2)
+    assert "of ('endless',), done" in said(app)[0]
+
+
+def test_a_second_quick_click_starts_nothing(monkeypatch):
+    def page():
+        from pages._ui import working
+
+        for _ in range(2):
+            working._start("test", iter, 1, (), 1)
+
+    jobs = Mock()
+    monkeypatch.setattr(working, "_jobs", lambda: jobs)
+    assert not AppTest.from_function(page).run().exception
+    jobs.start.assert_called_once_with(iter, 1)
 
 
 @pytest.mark.parametrize(("kind", "sentence"), [("wrong", "an error of ours"), ("input", "holds no word")])
