@@ -46,7 +46,8 @@ class ToyModel(nn.Module):
             raise ValueError(f"layers={size.layers}: the task {task.key!r} has 1 layer")
         self.task, self.size, self.scale = task, size, scale
         with torch.device("meta"):  # PyTorch's own initialisation, of the global generator, is not run
-            self.symbols = nn.Embedding(task.symbols, size.d_model)
+            table = torch.empty(task.symbols, size.d_model)  # nn.Embedding's own fill would load 90 MB of compiler
+            self.symbols: nn.Embedding = nn.Embedding.from_pretrained(table, freeze=False)  # type: ignore[no-untyped-call]
             self.positions = nn.Parameter(torch.empty(task.n, size.d_model))
             self.layers = nn.ModuleList(MultiHeadAttention(size.d_model, size.h) for _ in range(size.layers))
             self.readout = nn.Linear(size.d_model, len(task.targets) * task.classes)  # a linear readout each

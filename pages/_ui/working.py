@@ -16,7 +16,7 @@ from pages._ui.text import Words
 
 __all__ = ["Outcome", "outcome_of", "work"]
 
-EVERY = 0.4  # seconds between two looks at running work
+EVERY = 0.8  # seconds between two looks at running work: each costs as much as a slider's step
 
 
 @dataclass(frozen=True)
