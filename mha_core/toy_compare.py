@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from mha_core.toy_roles import Role, mass_on_places
+from mha_core.toy_roles import Role, leading, mass_on_places
 from mha_core.toy_tasks import Size, ToyTask, stream
 from mha_core.toy_training import CURVE_SEQUENCES, PROBES, Array, Point, Trained, train
 
@@ -26,9 +26,7 @@ def probe_roles(task: ToyTask, seed: int, maps: Array) -> list[Role]:
     Args:
         maps: of a point, (probe, layer, head, query, key).
     """
-    masses = mass_on_places(torch.from_numpy(maps.copy()), task.places(probe(task, seed)))
-    shares = torch.stack(list(masses.values()), -1).flatten(0, 1)  # (layers·h, places)
-    return [Role(list(masses)[int(row.argmax())], float(row.max())) for row in shares]
+    return leading(mass_on_places(torch.from_numpy(maps.copy()), task.places(probe(task, seed))))
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 
 import torch
 from torch import Tensor
@@ -13,7 +14,7 @@ from mha_core.toy_model import ToyModel
 from mha_core.toy_tasks import Batch
 from mha_core.toy_training import Array, read_only
 
-__all__ = ["Role", "Roles", "mass_on_places", "movement", "roles"]
+__all__ = ["Role", "Roles", "leading", "mass_on_places", "movement", "roles"]
 
 _AT_ONCE = 2**20
 """Numbers of one chunk of the divergence, so that many heads do not fill the memory."""
@@ -76,6 +77,17 @@ def mass_on_places(maps: Tensor, places: Mapping[str, Tensor]) -> dict[str, Tens
     n = maps.size(-1)
     rows = maps.movedim(0, -3).reshape(*maps.shape[1:3], -1, n)  # (layers, h, batch·n, n)
     return {name: mass_on(rows, cells.reshape(-1, n)) for name, cells in places.items()}
+
+
+def leading(masses: Mapping[str, Tensor]) -> list[Role]:
+    """The place with the largest share for each head, layer by layer: from (layers, h) for each place.
+
+    >>> leading({"back1": torch.tensor([[0.9, 0.1]]), "ahead1": torch.tensor([[0.0, 0.5]])})
+    [Role(place='back1', mass=0.8999999761581421), Role(place='ahead1', mass=0.5)]
+    """
+    shares = torch.stack(list(masses.values()), -1).flatten(0, 1).tolist()  # (layers·h, places)
+    heads = (zip(masses, row, strict=True) for row in shares)
+    return [Role(*max(head, key=itemgetter(1))) for head in heads]
 
 
 def movement(maps: Tensor) -> Tensor:

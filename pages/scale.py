@@ -60,5 +60,5 @@ with f.page("scale") as calculation:
 
     working.work(
         t, "scale.race", partial(race, seed, rate=float(rate)), total=STEPS // EVERY + 1, show=show, key=(seed, rate),
-        row=row,
+        label=t("scale.race.start"), row=row,
     )  # fmt: skip

@@ -19,7 +19,7 @@ __all__ = ["ABLATION_WORDS", "ablation"]
 
 ABLATION_WORDS: Mapping[str, str] = {
     "right": "How often each target is right", "all": "all heads", "now": "without head {heads}", "off": "off",
-    "head": "head {head}", "query": "query", "key": "key", "joint": "all right",
+    "head": "head {head}", "query": "query", "key": "key",
 }  # fmt: skip
 """English; {head} counts from 1, {heads} lists those that are off."""
 

@@ -152,14 +152,10 @@ class Panel:
 
         def draw() -> None:
             px, py = self.at(xs, ys)
-            self._canvas.add(
-                {
-                    "type": "scatter", "mode": "lines+markers" if markers else "lines",
-                    "x": typed(px), "y": typed(py), "cliponaxis": False,
-                    "line": {"color": colour, "width": width, **({"dash": dash} if dash else {})},
-                    "marker": {"color": colour, "size": 7},
-                    "customdata": typed(np.stack([xs, ys], 1), "f8"), "hovertemplate": hover or self._template(name),
-                }
+            self._answer(
+                (px, py), (xs, ys), hover or self._template(name), mode="lines+markers" if markers else "lines",
+                line={"color": colour, "width": width, **({"dash": dash} if dash else {})},
+                marker={"color": colour, "size": 7}, cliponaxis=False,
             )  # fmt: skip
             drawn = np.flatnonzero(np.isfinite(py))
             if name and drawn.size:
@@ -204,15 +200,11 @@ class Panel:
         xs, ys = self._see(x, y)
 
         def draw() -> None:
-            px, py = self.at(xs, ys)
-            trace: dict[str, Any] = {
-                "type": "scatter", "mode": "markers", "x": typed(px), "y": typed(py), "cliponaxis": False,
-                "marker": {"color": colour, "size": size, "symbol": symbol, "opacity": 1,
-                           "line": {"color": self._canvas.theme.background, "width": 1.5}},
-                "customdata": typed(np.stack([xs, ys], 1), "f8"),
-                "hovertemplate": ("%{text}<br>" if names else "") + self._template(name),
-            }  # fmt: skip
-            self._canvas.add({**trace, "text": list(names)} if names else trace)
+            edge = {"color": self._canvas.theme.background, "width": 1.5}
+            self._answer(
+                self.at(xs, ys), (xs, ys), self._template(name), names, mode="markers", cliponaxis=False,
+                marker={"color": colour, "size": size, "symbol": symbol, "opacity": 1, "line": edge},
+            )  # fmt: skip
 
         self._drawn.append(draw)
 
@@ -242,15 +234,9 @@ class Panel:
                     self._canvas.outline(bar.grow(-1), colour, 2)
                 else:
                     self._canvas.raster.fill(bar, colour)
-            middle = (left + right) / 2
-            text = list(names) if names else [""] * len(xs)
-            self._canvas.add(
-                {
-                    "type": "scatter", "mode": "markers", "x": typed(middle), "y": typed(top), "text": text,
-                    "marker": {"size": 12, "opacity": 0}, "customdata": typed(np.stack([xs, ys], 1), "f8"),
-                    "hovertemplate": ("%{text}<br>" if names else "") + "<b>%{customdata[1]:.4g}</b><extra></extra>",
-                }
-            )  # fmt: skip
+            height = "<b>%{customdata[1]:.4g}</b><extra></extra>"
+            at = (left + right) / 2, top
+            self._answer(at, (xs, ys), height, names, mode="markers", marker={"size": 12, "opacity": 0})
 
         self._drawn.append(draw)
 
@@ -353,6 +339,16 @@ class Panel:
     def _any_y(self) -> float:
         low = self._y.range()[0]
         return 10.0**low if self._y.log else low
+
+    def _answer(
+        self, at: tuple[Array, Array], data: tuple[Array, Array], template: str, names: Sequence[str] = (), **more: Any
+    ) -> None:
+        """A trace at these pixels that answers the pointer with its data, and with a name for each point."""
+        trace = {
+            "type": "scatter", "x": typed(at[0]), "y": typed(at[1]), "customdata": typed(np.stack(data, 1), "f8"),
+            "hovertemplate": ("%{text}<br>" if names else "") + template, **more,
+        }  # fmt: skip
+        self._canvas.add({**trace, "text": list(names)} if names else trace)
 
     def _see(self, x: Array | Sequence[float], y: Array | Sequence[float]) -> tuple[Array, Array]:
         xs, ys = np.asarray(x, float), np.asarray(y, float)

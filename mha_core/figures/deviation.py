@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["deviation_text"]
+__all__ = ["deviation_text", "power_text"]
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -21,6 +21,17 @@ def deviation_text(value: float) -> str:
         decimals = max(0, 1 - math.floor(math.log10(value)))
         text = f"{value:.{decimals}f}"
         return text[1:] if text.startswith("0.") else text
+    return power_text(value)
+
+
+def power_text(value: float) -> str:
+    """One digit and a power of ten, whatever the size.
+
+    >>> power_text(6.04e-7), power_text(1e-6), power_text(0.0)
+    ('6·10⁻⁷', '10⁻⁶', '0')
+    """
+    if value == 0:
+        return "0"
     digit, _, power = f"{value:.0e}".partition("e")
     raised = "10" + str(int(power)).translate(_RAISED)
     return raised if digit == "1" else f"{digit}·{raised}"

@@ -20,7 +20,7 @@ __all__ = ["TRAINING_WORDS", "Learner", "floor_share", "training"]
 TRAINING_WORDS: Mapping[str, str] = {
     "curves": "All targets right", "share": "share of positions", "steps": "steps", "joint": "all right",
     "sizes": "d_k = {d_k}",
-    "query": "query", "key": "key", "weight": "weight", "head": "head {head}",
+    "query": "query", "key": "key", "head": "head {head}",
 }  # fmt: skip
 """English; {head} counts from 1."""
 
@@ -39,7 +39,7 @@ class Learner:
 
     Attributes:
         name: of its size, safe for Plotly.
-        h, d_k: heads in each layer, features of a head.
+        d_k: features of a head.
         steps: of each point of its curve.
         joint: at each of them, the share of positions with all targets right.
         joint_now: the same now, which at the end may be measured on more sequences.
@@ -49,7 +49,6 @@ class Learner:
     """
 
     name: str
-    h: int
     d_k: int
     steps: Sequence[int]
     joint: Sequence[float]
@@ -115,7 +114,7 @@ def _column(
     gap = 22 if named else 8
     room = (_MAPS - gap * (across if named else across - 1)) / across
     size = n * max(0.5, math.floor(2 * room / n) / 2)  # cells of whole half pixels
-    template = f"%{{customdata}}<br>{words['query']} %{{y}} → {words['key']} %{{x}}<br><b>%{{z:.3f}}</b>"
+    place = f"{words['query']} %{{y}} → {words['key']} %{{x}}<br><b>%{{z:.3f}}</b>"
     for number, weights in enumerate(learner.maps.reshape(count, n, n)):
         row, column = divmod(number, across)
         x = round(left) + 2 + column * math.ceil(size + gap)
@@ -124,13 +123,10 @@ def _column(
         canvas.weights(weights, cells, 0.6)
         canvas.raster.frame(cells.box, theme.hatch, 1)
         if named:
-            head = learner.names[number] if learner.names else ""
-            text = fit(head, size + gap - 4, 14)
-            canvas.text(x, y - 11, text, size=14, bold=True)
-        canvas.hover(
-            weights, cells, template.replace("%{customdata}", words["head"].format(head=number % h + 1)),
-            rows=labels, columns=labels,
-        )  # fmt: skip
+            name = learner.names[number] if learner.names else ""
+            canvas.text(x, y - 11, fit(name, size + gap - 4, 14), size=14, bold=True)
+        head = words["head"].format(head=number % h + 1)
+        canvas.hover(weights, cells, f"{head}<br>{place}", rows=labels, columns=labels)
 
     joint = learner.joint_now
     canvas.text(left, _BARS - 24, words["joint"], size=17, bold=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from operator import itemgetter
 
 import torch
 
@@ -13,7 +12,7 @@ from mha_core.arrays import UploadedInput
 from mha_core.checks import Check, checks
 from mha_core.inputs import POCKET, PRESETS, check_bounds, embed, random_input, tokenize
 from mha_core.masks import MASKS
-from mha_core.toy_roles import mass_on_places
+from mha_core.toy_roles import leading, mass_on_places
 from mha_core.toy_training import Trained, evaluation_batch
 from mha_core.weights import HeadReport, design, randomize, report, set_pocket
 from pages._ui.settings import Settings
@@ -98,12 +97,10 @@ def _trained(settings: Settings, learnt: Learnt) -> Calculation:
         trace = model.attentions[layer].trace(X, mask=kind.build(len(tokens), size))
         maps = trace["weights"].value.unsqueeze(1)  # (1, 1, h, n, n): a layer
         places = mass_on_places(maps, model.task.places(sequence))
-    reports = []
-    for head in range(model.size.h):
-        place, mass = max(((name, shares[0, head].item()) for name, shares in places.items()), key=itemgetter(1))
-        reports.append(HeadReport(f"trained.{place}", mass, mass >= CLEAR))
+    roles = leading(places)
+    reports = tuple(HeadReport(f"trained.{role.place}", role.mass, role.mass >= CLEAR) for role in roles)
     origin = "recorded" if learnt.recorded else "trained"
-    return Calculation(tokens, trace, tuple(reports), checks(trace), origin)
+    return Calculation(tokens, trace, reports, checks(trace), origin)
 
 
 def mask_kind(settings: Settings, n: int):

@@ -45,7 +45,10 @@ def draw(f: Any) -> None:
         picture = race_lines(points, devices(), words=t.group("cost.lines"), theme=f.theme)
         f.draw(picture, key="cost_race", alt=t("cost.race_alt", cells=len(points), total=len(cells)))
 
-    outcome = work(t, NAME, lambda: race(cells, d_model=D_MODEL), total=len(cells), show=show, key=(D_MODEL,), slots=2)
+    outcome = work(
+        t, NAME, lambda: race(cells, d_model=D_MODEL), total=len(cells), show=show, key=(D_MODEL,), slots=2,
+        label=t("cost.race.start"),
+    )  # fmt: skip
     longest = _cell(outcome.points if outcome is not None else (), "cpu")
     with question:
         predict(t, "cost.slowest", tuple(METHODS), _slowest(t, longest), n=f"{_WIDE.values[-1]:,}", h=_WIDE.h)

@@ -126,7 +126,7 @@ def _draw(f: Frame, task: ToyTask, drawn: Sequence[Learner], seed: int, steps: i
     picture = training(
         drawn, notes.targets(t, task), labels, steps=steps, words=t.group("heads.fig"), theme=f.theme
     )  # fmt: skip
-    f.draw(picture, key="heads", alt=notes.training_alt(t, task, drawn, steps))
+    f.draw(picture, key="heads", alt=notes.training_alt(t, drawn, steps))
 
 
 def runs(t: Words, task: ToyTask) -> str:

@@ -77,7 +77,7 @@ def learners(t: Words, task: ToyTask, reports: Sequence[Report]) -> list[Learner
 def _learner(name: str, size: Size, points: Sequence[Any], final: Any, names: Sequence[str]) -> Learner:
     last = points[-1].accuracy if final is None else final
     return Learner(
-        name, size.h, size.d_model // size.h, [point.step for point in points],
+        name, size.d_model // size.h, [point.step for point in points],
         [point.accuracy.joint for point in points], last.joint, last.targets, points[-1].maps[0], names,
     )  # fmt: skip
 
@@ -100,7 +100,7 @@ def all_roles(roles: Roles) -> list[Role]:
     return [roles.of(layer, head) for layer in range(layers) for head in range(h)]
 
 
-def training_alt(t: Words, task: ToyTask, drawn: Sequence[Learner], steps: int) -> str:
+def training_alt(t: Words, drawn: Sequence[Learner], steps: int) -> str:
     """The picture in words."""
     ends = ", ".join(t("heads.end", name=one.name, share=floor_share(one.joint_now)) for one in drawn)
     return t("heads.alt", steps=steps, ends=ends)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from mha_core.errors import InputError
+from mha_core.figures.deviation import power_text
 from pages._ui.calculation import Calculation
 from pages._ui.catalog import PAGES
 from pages._ui.settings import Notice
@@ -57,7 +58,7 @@ def checks(t: Words, calculation: Calculation) -> None:
     parts = []
     for check in calculation.checks:
         mark = ":green[✓]" if check.holds else ":red[✗]"
-        parts.append(f"{mark} {t(f'checks.{check.key}')} ({_power(check.error)} ≤ {_power(check.bound)})")
+        parts.append(f"{mark} {t(f'checks.{check.key}')} ({power_text(check.error)} ≤ {power_text(check.bound)})")
     st.markdown(" · ".join([*parts, f"**{t(f'origin.{calculation.origin}')}**"]))
 
 
@@ -83,16 +84,3 @@ def error(t: Words, problem: Exception) -> None:
     else:
         sentence = t(f"error.{problem.args[0]}")
     st.error(sentence, icon=":material/error:")
-
-
-def _power(value: float) -> str:
-    """6e-07 as 6·10⁻⁷.
-
-    >>> _power(6.04e-7), _power(1e-6), _power(0.0)
-    ('6·10⁻⁷', '10⁻⁶', '0')
-    """
-    if value == 0:
-        return "0"
-    digit, _, exponent = f"{value:.0e}".partition("e")
-    power = "10" + str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return power if digit == "1" else f"{digit}·{power}"

@@ -74,14 +74,14 @@ def work(
     all other controls stay alive. Who leaves the page ends it.
 
     Args:
-        name: tells it from other work; ``<name>.start`` is the button's text where there is one.
+        name: tells it from other work.
         make: makes the work, a generator; called in a thread, so it closes over plain values.
         total: how many points it will yield.
         show: draws the points there are so far: those of the running work, or of the last, or none;
             and is told whether there will be no more, and the key that their work was started with.
         key: the settings it is started with, to tell later whether they have changed since.
         slots: 2 to run alone in the process.
-        label: another text for it.
+        label: of the button.
         row: where the button goes; a row of its own when None.
 
     Returns:
@@ -94,9 +94,8 @@ def work(
         begun = None
     with row or st.container(horizontal=True, vertical_alignment="center"):
         if begun is None:
-            label = label or _own_label(t, name)
             begin = name, make, slots, key, total
-            st.button(label, key=f"start_{name}", type="primary", on_click=_start, args=begin)
+            st.button(label or t("work.start"), key=f"start_{name}", type="primary", on_click=_start, args=begin)
         else:
             st.button(t("work.stop"), key=f"stop_{name}", on_click=_stop, args=(name,))
     _say_failed(t, session.get(f"failed_{name}"))
@@ -119,10 +118,6 @@ def work(
 
     look()
     return outcome_of(name)
-
-
-def _own_label(t: Words, name: str) -> str:
-    return t(f"{name}.start") if f"{name}.start" in t else t("work.start")
 
 
 def _start(

@@ -17,7 +17,7 @@ def learner(h=2, layers=1, n=6, joint=(0.0, 0.25, 0.5), seed=0):
     maps /= maps.sum(-1, keepdims=True)
     steps = [10 * index for index in range(len(joint))]
     names = [f"role {head}" for head in range(layers * h)]
-    return Learner(f"h = {h}", h, 8, steps, joint, joint[-1], [0.5, 0.995], maps, names)
+    return Learner(f"h = {h}", 8, steps, joint, joint[-1], [0.5, 0.995], maps, names)
 
 
 def heatmaps(picture):
